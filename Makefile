@@ -1,0 +1,64 @@
+# Everything a newcomer needs: `make demo`, `make test`. Each target sets up what it needs.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+OUT := out
+
+# The paper's datasets, where they lie beside the checkout.
+ifneq ($(wildcard ../shared/data),)
+export POLYCOMPLETE_DATA ?= $(abspath ../shared/data)
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check test-oldest test-wheel bench bench-anchors bench-solver bench-threads \
+	bench-partial bench-skip clean
+
+help:  ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+$(VENV)/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "polycomplete needs Python 3.11 or newer; try: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.ready  ## Complete digits with half of their pixels gone; table and picture in out/
+	$(PY) examples/digits.py --out $(OUT)/demo
+
+test: check  ## Lint, types, tests and doctests (a few minutes)
+	$(PY) -m pytest --cov --cov-report=term
+
+check: $(VENV)/.ready  ## Lint and types only
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+test-oldest:  ## The tests with the oldest supported dependencies, in an environment of their own
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check \
+		--constraint tests/oldest.txt --editable '.[dev]'
+	.venv-oldest/bin/python -m pytest
+
+test-wheel: $(VENV)/.ready  ## Build the wheel, install it alone in a clean environment, use it
+	$(PY) tests/wheel.py
+
+bench: bench-anchors bench-solver bench-skip bench-threads bench-partial  ## All benchmarks
+
+bench-anchors: $(VENV)/.ready  ## Error and seconds against the authors' code, cell by cell
+	$(PY) benchmarks/bench_anchors.py --out $(OUT)/benchmarks
+
+bench-solver: $(VENV)/.ready  ## What each part of the default solver is worth
+	$(PY) benchmarks/bench_solver.py --out $(OUT)/benchmarks
+
+bench-skip: $(VENV)/.ready  ## PMC-S: how many singular values to leave out
+	$(PY) benchmarks/bench_skip.py --out $(OUT)/benchmarks
+
+bench-threads: $(VENV)/.ready  ## One BLAS thread against all of them on small problems
+	$(PY) benchmarks/bench_threads.py --out $(OUT)/benchmarks
+
+bench-partial: $(VENV)/.ready  ## Partial against full eigendecomposition, growth with n, memory
+	$(PY) benchmarks/bench_partial.py --out $(OUT)/benchmarks
+
+clean:  ## Remove environments and outputs
+	rm -rf .venv .venv-oldest .venv-wheel build dist $(OUT) .pytest_cache .mypy_cache .ruff_cache

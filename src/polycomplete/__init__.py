@@ -1,0 +1,33 @@
+"""Fill in the missing entries of data that lie on curved low-dimensional surfaces."""
+
+from polycomplete import datasets, diagnostics, masks, metrics, theory
+from polycomplete.completers import Completer
+from polycomplete.exact import Exact
+from polycomplete.kernels import RBF, Linear, Polynomial
+from polycomplete.methods import NLMC, PMC
+from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
+from polycomplete.solvers import AdamPlus, Continuation
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "NLMC",
+    "PMC",
+    "RBF",
+    "AdamPlus",
+    "Completer",
+    "Continuation",
+    "Equal",
+    "Exact",
+    "Inverse",
+    "Linear",
+    "Polynomial",
+    "Ramp",
+    "Schatten",
+    "Skip",
+    "datasets",
+    "diagnostics",
+    "masks",
+    "metrics",
+    "theory",
+]

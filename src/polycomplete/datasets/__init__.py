@@ -1,0 +1,30 @@
+"""Data to try completion on: generators, and loaders for files in a local folder."""
+
+from polycomplete.datasets.local import (
+    data_home,
+    list_hopkins155,
+    list_tabular,
+    load_cmu_mocap,
+    load_dermatology,
+    load_hopkins155,
+    load_mice_protein,
+    load_satimage,
+    load_shuttle,
+    load_tabular,
+)
+from polycomplete.datasets.synthetic import make_polynomial_manifold, make_union_of_subspaces
+
+__all__ = [
+    "data_home",
+    "list_hopkins155",
+    "list_tabular",
+    "load_cmu_mocap",
+    "load_dermatology",
+    "load_hopkins155",
+    "load_mice_protein",
+    "load_satimage",
+    "load_shuttle",
+    "load_tabular",
+    "make_polynomial_manifold",
+    "make_union_of_subspaces",
+]

@@ -1,0 +1,203 @@
+"""The exact engine: the n × n problem, its value and its gradient in the free entries.
+
+Memory grows as n² and the time of a step as n³ (``eigen="full"``) or r n² (``"partial"``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy import linalg
+from sklearn.base import BaseEstimator
+
+from polycomplete._machine import free_memory
+from polycomplete.kernels import Kernel
+from polycomplete.penalties import Schatten
+
+__all__ = ["Exact", "ExactProblem", "Spectrum"]
+
+# Arrays of n × n numbers alive at once in one evaluation: the Gram matrix, the eigenvectors with
+# LAPACK's workspace, the gradient in K and its product with the slopes (tests/test_exact.py
+# measures the peak).
+ARRAYS = 8
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Eigenvalues (descending, not negative) and eigenvectors of a Gram matrix.
+
+    ``tail`` is the sum of the eigenvalues that were not computed; 0 for a full decomposition.
+    """
+
+    eigenvalues: np.ndarray
+    vectors: np.ndarray
+    tail: float = 0.0
+
+
+class Exact(BaseEstimator):
+    """Work on the full Gram matrix of all rows.
+
+    Parameters
+    ----------
+    max_memory : float, optional
+        Bytes that may be taken; 60 % of what is free by default. A problem that needs more is
+        refused before anything is allocated.
+    eigen : {"full", "partial"}, default="full"
+        "partial" computes the leading eigenpairs by a randomised subspace iteration and charges
+        the rest through the trace: the paper's O(r n²) variant. It pays from about a thousand
+        rows on (benchmarks/partial.py).
+    rank : int, optional
+        How many eigenpairs "partial" computes; by default as many as leave a tail that is
+        negligible against the smoothing, at most n/2.
+
+    Examples
+    --------
+    >>> Exact().memory_needed(10_000) / 2**30  # GiB
+    5.960464477539063
+    """
+
+    def __init__(
+        self, max_memory: float | None = None, eigen: str = "full", rank: int | None = None
+    ):
+        self.max_memory = max_memory
+        self.eigen = eigen
+        self.rank = rank
+
+    def memory_needed(self, n_rows: int) -> int:
+        """Return the bytes one evaluation takes at its peak."""
+        return ARRAYS * n_rows * n_rows * 8
+
+    def check(self, n_rows: int) -> None:
+        """Raise where the parameters are wrong or the problem does not fit the memory."""
+        if self.eigen not in ("full", "partial"):
+            raise ValueError(f'Exact(eigen=...) must be "full" or "partial", got {self.eigen!r}.')
+        budget = 0.6 * free_memory() if self.max_memory is None else float(self.max_memory)
+        need = self.memory_needed(n_rows)
+        if need > budget:
+            raise MemoryError(
+                f"The exact engine needs {need / 1e9:.2f} GB for {n_rows} rows, more than the "
+                f"{budget / 1e9:.2f} GB it may take; fit on fewer rows (for example "
+                f"X[:{int((budget / (ARRAYS * 8)) ** 0.5)}]) and transform the others, or raise "
+                f"Exact(max_memory=...)."
+            )
+
+    def spectrum(self, K: np.ndarray, gamma: float, guess: np.ndarray | None = None) -> Spectrum:
+        """Return the eigenpairs of K, all of them or the leading ones."""
+        if self.eigen == "partial":
+            return leading_pairs(K, gamma, self.rank, guess)
+        values, vectors = linalg.eigh(K, driver="evd", check_finite=False)
+        return Spectrum(np.maximum(values[::-1], 0), vectors[:, ::-1])
+
+
+def leading_pairs(
+    K: np.ndarray, gamma: float, rank: int | None, guess: np.ndarray | None
+) -> Spectrum:
+    """Return leading eigenpairs by randomised subspace iteration, warm-started where possible.
+
+    Gram matrices of smooth data decay fast, so two products with K give eigenpairs to rounding;
+    ``guess`` (the vectors of the last evaluation) makes the first of them count double. Without a
+    fixed ``rank`` the block doubles until the sum of what is left is below 1 % of γ per kept pair.
+    """
+    n = K.shape[0]
+    trace = float(np.trace(K))
+    size = min(n, rank or (32 if guess is None else guess.shape[1]))
+    while True:
+        block = np.random.default_rng(0).standard_normal((n, size)).astype(K.dtype)
+        if guess is not None:
+            width = min(size, guess.shape[1])
+            block[:, :width] = guess[:, :width]
+        basis = linalg.qr(K @ block, mode="economic", check_finite=False)[0]
+        basis = linalg.qr(K @ basis, mode="economic", check_finite=False)[0]
+        values, rotation = linalg.eigh(basis.T @ (K @ basis), driver="evd", check_finite=False)
+        values = np.maximum(values[::-1], 0)
+        tail = max(trace - float(values.sum()), 0.0)
+        if rank is not None or tail <= 0.01 * gamma * size or 2 * size > n:
+            return Spectrum(values, basis @ rotation[:, ::-1], tail)
+        guess, size = basis @ rotation[:, ::-1], min(2 * size, n)
+
+
+@dataclass
+class ExactProblem:
+    """The penalty of K(X) as a function of the entries that may move.
+
+    Only the missing entries move; with ``noise`` all do, and the observed ones pay
+    ``noise/2 · (x̂ − x)²``. ``kernel`` and ``penalty`` must be resolved.
+    """
+
+    X: np.ndarray
+    mask: np.ndarray
+    kernel: Kernel
+    penalty: Schatten
+    engine: Exact = field(default_factory=Exact)
+    noise: float | None = None
+    weights: np.ndarray | None = None
+    _guess: np.ndarray | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self.free = ~self.mask if self.noise is None else np.ones_like(self.mask)
+
+    @property
+    def unit(self) -> float:
+        """The mean of k(x, x): smoothing is counted in it, so that it means the same for all."""
+        return float(np.mean(self.kernel.diagonal(self.X)))
+
+    def pack(self, X: np.ndarray) -> np.ndarray:
+        """Return the free entries of X as one vector."""
+        return X[self.free]
+
+    def unpack(self, z: np.ndarray) -> np.ndarray:
+        """Return the whole matrix for a vector of free entries."""
+        X = self.X.copy()
+        X[self.free] = z
+        return X
+
+    def with_kernel(self, kernel: Kernel) -> ExactProblem:
+        """Return the same problem with another kernel."""
+        return replace(self, kernel=kernel, _guess=None)
+
+    def spectrum(self, z: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray, Spectrum]:
+        """Return X, K(X) and the spectrum of K."""
+        X = self.unpack(z)
+        K = self.kernel.gram(X)
+        spectrum = self.engine.spectrum(K, gamma, self._guess)
+        if self.engine.eigen == "partial":
+            self._guess = spectrum.vectors
+        return X, K, spectrum
+
+    def reweigh(self, z: np.ndarray, gamma: float) -> None:
+        """Freeze the weights of an adaptive rule at the current spectrum."""
+        if self.penalty.adaptive:
+            self.weights = self.penalty.weigh(self.spectrum(z, gamma)[2].eigenvalues)
+
+    def value_and_gradient(self, z: np.ndarray, gamma: float) -> tuple[float, np.ndarray]:
+        """Return the objective and its gradient in the free entries."""
+        X, K, spectrum = self.spectrum(z, gamma)
+        value, G = self._charge(spectrum, gamma)
+        gradient = self.kernel.vjp(X, K, G)
+        if self.noise is not None:
+            residual = np.where(self.mask, X - self.X, 0)
+            value += 0.5 * self.noise * float(np.sum(residual**2))
+            gradient += self.noise * residual
+        return value, gradient[self.free]
+
+    def _charge(self, spectrum: Spectrum, gamma: float) -> tuple[float, np.ndarray]:
+        """Return the penalty and its gradient in K."""
+        lam, V = spectrum.eigenvalues, spectrum.vectors
+        n, size = V.shape
+        # An adaptive rule runs its first round with equal weights, before there is a spectrum.
+        every = self.weights
+        if every is None or every.shape[0] < size:
+            padded = np.concatenate([lam, np.zeros(n - size, dtype=lam.dtype)])
+            every = np.ones_like(padded) if self.penalty.adaptive else self.penalty.weigh(padded)
+        w = every[:size]
+        value = self.penalty.value(lam, w, gamma)
+        slope = self.penalty.slope(lam, w, gamma)
+        if size == n:
+            return value, (V * slope) @ V.T
+        # Far below γ the penalty is linear: the tail pays its slope at zero times its sum.
+        zero = lam[:1] * 0
+        rest = float(self.penalty.slope(zero, every[size:].mean(), gamma)[0])
+        G = (V * (slope - rest)) @ V.T
+        G[np.diag_indices(n)] += rest
+        return value + rest * spectrum.tail, G

@@ -1,0 +1,158 @@
+"""Tables in and out: a matrix of numbers from any array or data frame, and the way back.
+
+pandas, polars, pyarrow and whatever else narwhals knows are read column by column, so that a
+message can name the column and the row that do not fit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+from scipy import sparse
+
+__all__ = ["find_missing", "like_input", "to_matrix"]
+
+
+def to_matrix(X: Any) -> np.ndarray:
+    """Return X as a two-dimensional float array, NaN where missing.
+
+    None, NaN, pandas' NA and polars' null are missing; float32 is kept where every column is
+    float32; whole numbers and booleans become float64.
+
+    Parameters
+    ----------
+    X : array-like or data frame
+        Rows are samples.
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+
+    Raises
+    ------
+    ValueError
+        For text, dates and other things that are not numbers, with their place.
+    TypeError
+        For sparse matrices.
+
+    Examples
+    --------
+    >>> to_matrix([[1, None], [True, 2.5]])
+    array([[1. , nan],
+           [1. , 2.5]])
+    """
+    if sparse.issparse(X):
+        raise TypeError(
+            "Sparse input is not supported, because its zeros would count as observed entries; "
+            "pass X.toarray() with NaN where entries are missing."
+        )
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        columns = [_floats(frame[name], name) for name in frame.columns]
+        return np.column_stack(columns) if columns else np.empty((len(frame), 0))
+    array = np.asarray(X)
+    if array.dtype in (np.float32, np.float64):
+        return array
+    if array.dtype.kind in "biuf":
+        return array.astype(np.float64)
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported; pass real and imaginary parts as columns.")
+    if array.ndim != 2:
+        return array.astype(np.float64)
+    return np.column_stack([_objects(column, j) for j, column in enumerate(array.T)])
+
+
+def _floats(column: nw.Series, name: str) -> np.ndarray:
+    if column.dtype == nw.Float32:
+        return np.asarray(column.to_numpy(), dtype=np.float32)
+    if column.dtype.is_numeric() or column.dtype == nw.Boolean:
+        return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    return _objects(np.asarray(column.to_list(), dtype=object), name)
+
+
+def _objects(column: np.ndarray, name: object) -> np.ndarray:
+    """Return a column of Python objects as floats; the first that is no number is named."""
+    values = np.empty(len(column))
+    for i, entry in enumerate(column):
+        try:
+            values[i] = np.nan if _is_missing(entry) else _number(entry)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"Column {name!r} holds {entry!r} in row {i}, which is not a number; drop the "
+                "column or encode it as numbers first."
+            ) from None
+    return values
+
+
+def _number(entry: Any) -> float:
+    if isinstance(entry, str | bytes):
+        raise ValueError  # "3" is text: whoever meant a number should say so
+    return float(entry)
+
+
+def _is_missing(entry: Any) -> bool:
+    return entry is None or type(entry).__name__ in ("NAType", "NaTType") or entry != entry
+
+
+def find_missing(X: np.ndarray, missing_values: float) -> np.ndarray:
+    """Return True where an entry is observed; NaN is always missing, infinities are refused.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, m)
+        The data.
+    missing_values : float
+        A number that stands for "missing" besides NaN; NaN itself for none.
+
+    Returns
+    -------
+    ndarray of bool, shape (n, m)
+
+    Examples
+    --------
+    >>> find_missing(np.array([[1.0, np.nan, -9.0]]), -9)
+    array([[ True, False, False]])
+    """
+    mask = ~np.isnan(X)
+    if not np.isnan(missing_values):
+        mask &= missing_values != X
+    infinite = np.argwhere(np.isinf(X) & mask)
+    if len(infinite):
+        row, column = infinite[0]
+        raise ValueError(
+            f"Input X contains infinity (row {row}, column {column}; {len(infinite)} in all); "
+            "replace inf by NaN to have it completed, or by a finite number."
+        )
+    return mask
+
+
+def like_input(result: np.ndarray, X: Any, names: list[str]) -> Any:
+    """Return a matrix as the kind of table that X is: same library, same index, given names.
+
+    Parameters
+    ----------
+    result : ndarray of shape (n, m)
+        The numbers.
+    X : array-like or data frame
+        What the user passed.
+    names : list of str
+        Column names.
+
+    Returns
+    -------
+    ndarray or data frame
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> like_input(np.ones((1, 2)), pl.DataFrame({"a": [0], "b": [0]}), ["a", "b"]).columns
+    ['a', 'b']
+    """
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return result
+    columns = {name: result[:, j] for j, name in enumerate(names)}
+    made = nw.from_dict(columns, backend=nw.get_native_namespace(frame))
+    return nw.to_native(nw.maybe_set_index(made, index=nw.maybe_get_index(frame)))

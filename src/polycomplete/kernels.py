@@ -1,0 +1,359 @@
+"""Kernels: what "close" means, and how a gradient in the Gram matrix becomes one in the rows.
+
+Every kernel here is a function of ``x·y``, ``|x|²`` and ``|y|²``, so that its derivative in the
+first argument has the form ``∂k(x, y)/∂x = s(x, y) y − t(x, y) x``. A kernel states ``k``, ``s``
+and ``t``; the chain rules of the whole Gram matrix and of a single row follow from these alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from array_api_compat import array_namespace
+from sklearn.base import BaseEstimator
+
+Array = Any  # a NumPy array, or one of another library that follows the array API
+
+__all__ = ["RBF", "Kernel", "Linear", "Polynomial", "Scaled", "Sum", "typical_distance"]
+
+
+def typical_distance(X: Array, mask: Array) -> float:
+    """Root mean squared distance between two rows, from the observed entries alone.
+
+    It is ``sqrt(2 Σ_a var(a))`` with the variance of each column over its observed entries: what
+    the distance of two random rows would be without holes. It costs one pass over the data, and
+    the same number is the unit of ``RBF(width="auto")`` in every engine.
+
+    Parameters
+    ----------
+    X : array of shape (n, m)
+        The data; missing entries may hold any finite number.
+    mask : boolean array of shape (n, m)
+        True where observed.
+
+    Returns
+    -------
+    float
+        The distance, or 1.0 where the observed entries do not vary.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 0.0], [2.0, 9.0]])
+    >>> typical_distance(X, np.array([[True, True], [True, False]]))
+    1.4142135623730951
+    """
+    xp = array_namespace(X)
+    seen = xp.astype(mask, X.dtype)
+    count = xp.clip(xp.sum(seen, axis=0), 1, None)
+    mean = xp.sum(X * seen, axis=0) / count
+    variance = xp.sum(((X - mean) * seen) ** 2, axis=0) / count
+    return float(xp.sum(variance) * 2) ** 0.5 or 1.0
+
+
+class Kernel(BaseEstimator):
+    """A positive semidefinite similarity of two rows; kernels add and scale.
+
+    Examples
+    --------
+    >>> Polynomial(2, 1) + 0.5 * RBF(width=2.0)
+    Sum(left=Polynomial(degree=2, offset=1), right=Scaled(factor=0.5, kernel=RBF(width=2.0)))
+    """
+
+    def resolve(self, X: Array, mask: Array) -> Kernel:
+        """Return the kernel with every "auto" replaced by a number from the observed entries."""
+        return self
+
+    def stretched(self, factor: float) -> Kernel:
+        """Return the kernel with its width multiplied; itself where it has no width."""
+        return self
+
+    def gram(self, X: Array, Y: Array | None = None) -> Array:
+        """Return ``k(x, y)`` for the rows of X against those of Y (of X itself by default)."""
+        raise NotImplementedError
+
+    def slopes(self, X: Array, Y: Array, K: Array) -> tuple[Array | float, Array | float]:
+        """Return ``s`` and ``t`` of ``∂k(x, y)/∂x = s y − t x``; ``K`` is ``gram(X, Y)``."""
+        raise NotImplementedError
+
+    def diagonal(self, X: Array) -> Array:
+        """Return ``k(x, x)`` for each row."""
+        raise NotImplementedError
+
+    def diagonal_slope(self, X: Array) -> Array:
+        """Return ``c`` of ``∂k(x, x)/∂x = 2 c x`` for each row."""
+        raise NotImplementedError
+
+    def metric(self, X: Array) -> tuple[Array, Array]:
+        """Return ``a``, ``b`` of ``∂²k(x, y)/∂x∂y = a I + b x xᵀ`` at y = x, for each row.
+
+        This is the squared length in feature space of a small step in x: the part of the
+        Gauss–Newton matrix of a row that does not depend on the other rows.
+        """
+        raise NotImplementedError
+
+    def vjp(self, X: Array, K: Array, G: Array) -> Array:
+        """Return the gradient in X of ``Σ G ∘ K(X)`` for a symmetric G; ``K`` is ``gram(X)``."""
+        xp = array_namespace(X)
+        s, t = self.slopes(X, X, K)
+        return 2 * ((G * s) @ X - xp.sum(G * t, axis=1)[:, None] * X)
+
+    def __call__(self, X: Array, Y: Array | None = None) -> Array:
+        """Return :meth:`gram`."""
+        return self.gram(X, Y)
+
+    def __add__(self, other: Kernel) -> Sum:
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        return Sum(self, other)
+
+    def __mul__(self, factor: float) -> Scaled:
+        return Scaled(factor, self)
+
+    __rmul__ = __mul__
+
+
+class RBF(Kernel):
+    """Gaussian kernel ``exp(−|x − y|² / 2σ²)``: a weighted sum of polynomials of every degree.
+
+    Parameters
+    ----------
+    width : "auto" or float, default="auto"
+        σ. "auto" is ``multiple`` times :func:`typical_distance` of the scaled data.
+    multiple : float, default=3.0
+        Used by "auto" only. Wide kernels suit few samples and smooth surfaces.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> float(RBF(width=1.0).gram(np.array([[0.0]]), np.array([[1.0]]))[0, 0])
+    0.6065306597126334
+    """
+
+    def __init__(self, width: float | str = "auto", multiple: float = 3.0):
+        self.width = width
+        self.multiple = multiple
+
+    def resolve(self, X: Array, mask: Array) -> RBF:
+        """Return the kernel with a number for its width."""
+        if self.width != "auto":
+            self._sigma()
+            return self
+        if not self.multiple > 0:
+            raise ValueError(f"RBF(multiple=...) must be positive, got {self.multiple!r}.")
+        return RBF(width=self.multiple * typical_distance(X, mask))
+
+    def stretched(self, factor: float) -> RBF:
+        """Return the kernel with its width multiplied."""
+        return RBF(width=factor * self._sigma())
+
+    def _sigma(self) -> float:
+        if isinstance(self.width, str) or not self.width > 0:
+            raise ValueError(
+                f'RBF(width=...) must be a positive number here, got {self.width!r}; "auto" is '
+                "replaced by a number when a completer is fitted, or by resolve(X, mask)."
+            )
+        return float(self.width)
+
+    def gram(self, X: Array, Y: Array | None = None) -> Array:
+        """Return the matrix of similarities."""
+        xp = array_namespace(X)
+        # Distances do not change with the origin; rounding is smallest near the data.
+        centre = xp.mean(X if Y is None else Y, axis=0)
+        A = X - centre
+        B = A if Y is None else Y - centre
+        squares = xp.sum(A * A, axis=1)[:, None] + xp.sum(B * B, axis=1)[None, :]
+        D = xp.clip(squares - 2 * (A @ B.T), 0, None)
+        if Y is None:
+            D = D * (1 - xp.eye(D.shape[0], dtype=D.dtype))
+        return xp.exp(D / (-2 * self._sigma() ** 2))
+
+    def slopes(self, X: Array, Y: Array, K: Array) -> tuple[Array, Array]:
+        """Return ``K/σ²`` twice."""
+        s = K / self._sigma() ** 2
+        return s, s
+
+    def diagonal(self, X: Array) -> Array:
+        """Return ones."""
+        return array_namespace(X).ones(X.shape[0], dtype=X.dtype)
+
+    def diagonal_slope(self, X: Array) -> Array:
+        """Return zeros."""
+        return array_namespace(X).zeros(X.shape[0], dtype=X.dtype)
+
+    def metric(self, X: Array) -> tuple[Array, Array]:
+        """Return 1/σ² and 0."""
+        return self.diagonal(X) / self._sigma() ** 2, self.diagonal_slope(X)
+
+
+class Polynomial(Kernel):
+    """Polynomial kernel ``(x·y + b)^a``; its features are all monomials up to degree a.
+
+    Parameters
+    ----------
+    degree : int
+        The degree a.
+    offset : float, default=1.0
+        b ≥ 0; larger values give the lower degrees more say.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> float(Polynomial(2, 1).gram(np.array([[1.0, 2.0]]))[0, 0])
+    36.0
+    """
+
+    def __init__(self, degree: int = 2, offset: float = 1.0):
+        self.degree = degree
+        self.offset = offset
+
+    def resolve(self, X: Array, mask: Array) -> Self:
+        """Check the parameters."""
+        if int(self.degree) != self.degree or self.degree < 1:
+            raise ValueError(
+                f"Polynomial(degree=...) must be a whole number from 1, got {self.degree!r}."
+            )
+        if not self.offset >= 0:
+            raise ValueError(f"Polynomial(offset=...) must not be negative, got {self.offset!r}.")
+        return self
+
+    def _power(self, u: Array, derivative: int) -> Array:
+        """Return the derivative of ``(u + b)^a`` of the given order."""
+        factor = float(np.prod([self.degree - i for i in range(derivative)]))
+        if derivative > self.degree:
+            return u * 0
+        return factor * (u + self.offset) ** (self.degree - derivative)
+
+    def gram(self, X: Array, Y: Array | None = None) -> Array:
+        """Return the matrix of similarities."""
+        return self._power(X @ (X if Y is None else Y).T, 0)
+
+    def slopes(self, X: Array, Y: Array, K: Array) -> tuple[Array, float]:
+        """Return ``a (x·y + b)^(a−1)`` and 0."""
+        return self._power(X @ Y.T, 1), 0.0
+
+    def diagonal(self, X: Array) -> Array:
+        """Return ``(|x|² + b)^a``."""
+        return self._power(_squared_norm(X), 0)
+
+    def diagonal_slope(self, X: Array) -> Array:
+        """Return ``a (|x|² + b)^(a−1)``."""
+        return self._power(_squared_norm(X), 1)
+
+    def metric(self, X: Array) -> tuple[Array, Array]:
+        """Return the first and the second derivative at ``|x|²``."""
+        u = _squared_norm(X)
+        return self._power(u, 1), self._power(u, 2)
+
+
+def _squared_norm(X: Array) -> Array:
+    return array_namespace(X).sum(X * X, axis=1)
+
+
+class Linear(Polynomial):
+    """The scalar product ``x·y``: with it the penalties act on the singular values of X itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> float(Linear().gram(np.array([[1.0, 2.0]]))[0, 0])
+    5.0
+    """
+
+    def __init__(self) -> None:
+        super().__init__(degree=1, offset=0.0)
+
+
+class Sum(Kernel):
+    """The sum of two kernels, written ``left + right``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> float((Linear() + Polynomial(2, 0)).gram(np.array([[2.0]]))[0, 0])
+    20.0
+    """
+
+    def __init__(self, left: Kernel, right: Kernel):
+        self.left = left
+        self.right = right
+
+    def resolve(self, X: Array, mask: Array) -> Sum:
+        """Resolve both."""
+        return Sum(self.left.resolve(X, mask), self.right.resolve(X, mask))
+
+    def stretched(self, factor: float) -> Sum:
+        """Stretch both."""
+        return Sum(self.left.stretched(factor), self.right.stretched(factor))
+
+    def gram(self, X: Array, Y: Array | None = None) -> Array:
+        """Return the sum of both."""
+        return self.left.gram(X, Y) + self.right.gram(X, Y)
+
+    def slopes(self, X: Array, Y: Array, K: Array) -> tuple[Array | float, Array | float]:
+        """Return the sums; each part needs its own Gram matrix."""
+        one = self.left.slopes(X, Y, self.left.gram(X, Y))
+        two = self.right.slopes(X, Y, self.right.gram(X, Y))
+        return one[0] + two[0], one[1] + two[1]
+
+    def diagonal(self, X: Array) -> Array:
+        """Return the sum of both."""
+        return self.left.diagonal(X) + self.right.diagonal(X)
+
+    def diagonal_slope(self, X: Array) -> Array:
+        """Return the sum of both."""
+        return self.left.diagonal_slope(X) + self.right.diagonal_slope(X)
+
+    def metric(self, X: Array) -> tuple[Array, Array]:
+        """Return the sums of both."""
+        one, two = self.left.metric(X), self.right.metric(X)
+        return one[0] + two[0], one[1] + two[1]
+
+
+class Scaled(Kernel):
+    """A positive multiple of a kernel, written ``factor * kernel``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> float((3 * Linear()).gram(np.array([[2.0]]))[0, 0])
+    12.0
+    """
+
+    def __init__(self, factor: float, kernel: Kernel):
+        self.factor = factor
+        self.kernel = kernel
+
+    def resolve(self, X: Array, mask: Array) -> Scaled:
+        """Check the factor and resolve the kernel."""
+        if not self.factor > 0:
+            raise ValueError(f"A kernel may only be multiplied by a positive number, got "
+                             f"{self.factor!r}.")  # fmt: skip
+        return Scaled(self.factor, self.kernel.resolve(X, mask))
+
+    def stretched(self, factor: float) -> Scaled:
+        """Stretch the kernel."""
+        return Scaled(self.factor, self.kernel.stretched(factor))
+
+    def gram(self, X: Array, Y: Array | None = None) -> Array:
+        """Return the multiple."""
+        return self.factor * self.kernel.gram(X, Y)
+
+    def slopes(self, X: Array, Y: Array, K: Array) -> tuple[Array | float, Array | float]:
+        """Return the multiples."""
+        s, t = self.kernel.slopes(X, Y, K / self.factor)
+        return self.factor * s, self.factor * t
+
+    def diagonal(self, X: Array) -> Array:
+        """Return the multiple."""
+        return self.factor * self.kernel.diagonal(X)
+
+    def diagonal_slope(self, X: Array) -> Array:
+        """Return the multiple."""
+        return self.factor * self.kernel.diagonal_slope(X)
+
+    def metric(self, X: Array) -> tuple[Array, Array]:
+        """Return the multiples."""
+        a, b = self.kernel.metric(X)
+        return self.factor * a, self.factor * b

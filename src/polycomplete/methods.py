@@ -1,0 +1,149 @@
+"""The methods of the literature by name: short compositions of kernel, penalty and solver."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polycomplete.completers import Completer
+from polycomplete.exact import Exact
+from polycomplete.kernels import RBF, Kernel
+from polycomplete.penalties import Equal, Ramp, Schatten, Skip, Weights
+from polycomplete.solvers import AdamPlus, Continuation
+
+__all__ = ["NLMC", "PMC"]
+
+
+class NLMC(Completer):
+    """Nonlinear matrix completion: the plain Schatten-p penalty in feature space.
+
+    Fan & Chow (2018). The paper's R₁, PMC without weights. Parameters that are not listed here
+    are those of :class:`~polycomplete.Completer`, as are the attributes.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=RBF()
+        What "close" means.
+    p : "auto" or float, default="auto"
+        The power of the penalty, at most 1. "auto" is −½, or the paper's ½ with
+        :class:`~polycomplete.solvers.AdamPlus`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> t = np.linspace(-1, 1, 60)
+    >>> X = np.c_[t, t**2, t**3]
+    >>> X[::3, 1] = np.nan
+    >>> bool(np.abs(NLMC(random_state=0).fit_transform(X)[:, 1] - t**2).max() < 0.02)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel = RBF(),
+        p: float | str = "auto",
+        engine: str | Exact = "auto",
+        scale: str | None = "auto",
+        smoothing: float | str = "auto",
+        noise: float | None = None,
+        solver: Continuation | AdamPlus | None = None,
+        denoise: bool = False,
+        missing_values: float = np.nan,
+        add_indicator: bool = False,
+        keep_empty_features: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ):
+        self.kernel = kernel
+        self.p = p
+        self.engine = engine
+        self.scale = scale
+        self.smoothing = smoothing
+        self.noise = noise
+        self.solver = solver
+        self.denoise = denoise
+        self.missing_values = missing_values
+        self.add_indicator = add_indicator
+        self.keep_empty_features = keep_empty_features
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _weights(self) -> Weights:
+        return Equal()
+
+    def _penalty(self, solver: object) -> Schatten:
+        if not isinstance(self.p, str):
+            return Schatten(self.p, self._weights())
+        if self.p != "auto":
+            raise ValueError(f'p must be "auto" or a number up to 1, got {self.p!r}.')
+        return Schatten(0.5 if isinstance(solver, AdamPlus) else -0.5, self._weights())
+
+
+class PMC(NLMC):
+    """Polynomial matrix completion: charge the small singular values in feature space most.
+
+    Fan, Zhang & Udell (2020). Fills the holes of data whose rows lie on one or several curved
+    surfaces of low dimension. Nothing has to be said about their number or dimension. Parameters
+    that are not listed here are those of :class:`~polycomplete.Completer`, as are the attributes.
+
+    Parameters
+    ----------
+    variant : {"W", "S"}, default="W"
+        "W" weighs the singular values in increasing order (PMC-W, the paper's ramp w₂); "S"
+        leaves the largest out (PMC-S). How many is estimated from the observed entries; the
+        paper's own choice, as many as there are columns, harms where the matrix itself has a
+        lower rank, and is ``Completer(penalty=Schatten(0.5, Skip(X.shape[1])))``.
+    kernel : Kernel, default=RBF()
+        What "close" means.
+    p : "auto" or float, default="auto"
+        The power of the penalty, at most 1. "auto" is −½, or the paper's ½ with
+        :class:`~polycomplete.solvers.AdamPlus`.
+
+    Examples
+    --------
+    >>> from polycomplete import PMC, datasets, masks, metrics
+    >>> X = datasets.make_polynomial_manifold(100, 20, random_state=0)
+    >>> mask = masks.uniform(X.shape, 0.6, random_state=0)
+    >>> completed = PMC(random_state=0).fit_transform(masks.apply(X, mask))
+    >>> metrics.rse(X, completed, mask) < 0.01
+    True
+    """
+
+    def __init__(
+        self,
+        variant: str = "W",
+        kernel: Kernel = RBF(),
+        p: float | str = "auto",
+        engine: str | Exact = "auto",
+        scale: str | None = "auto",
+        smoothing: float | str = "auto",
+        noise: float | None = None,
+        solver: Continuation | AdamPlus | None = None,
+        denoise: bool = False,
+        missing_values: float = np.nan,
+        add_indicator: bool = False,
+        keep_empty_features: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ):
+        self.variant = variant
+        super().__init__(
+            kernel=kernel,
+            p=p,
+            engine=engine,
+            scale=scale,
+            smoothing=smoothing,
+            noise=noise,
+            solver=solver,
+            denoise=denoise,
+            missing_values=missing_values,
+            add_indicator=add_indicator,
+            keep_empty_features=keep_empty_features,
+            random_state=random_state,
+            verbose=verbose,
+        )
+
+    def _weights(self) -> Weights:
+        rules: dict[str, Weights] = {"W": Ramp(), "S": Skip("auto")}
+        if self.variant not in rules:
+            raise ValueError(f'variant must be "W" or "S", got {self.variant!r}.')
+        return rules[self.variant]

@@ -1,0 +1,207 @@
+"""Penalties: how a spectrum is charged for not being low-rank.
+
+With ``λ₁ ≥ … ≥ λₙ`` the eigenvalues of the Gram matrix, all three relaxations of the paper are
+
+    R = (2/p) Σᵢ wᵢ [(λᵢ + γ)^(p/2) − γ^(p/2)],      ∂R/∂λᵢ = wᵢ (λᵢ + γ)^(p/2 − 1),
+
+for any p ≤ 1; at p = 0 it is ``Σ wᵢ log(1 + λᵢ/γ)``. The smoothing γ makes it differentiable, the
+factor 2/p keeps the slope positive and the limit p → 0 finite. The weight rules make the methods:
+equal (Schatten-p, NLMC), skip the s largest (PMC-S), increasing (PMC-W).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from array_api_compat import array_namespace
+from sklearn.base import BaseEstimator
+
+from polycomplete.kernels import Array
+
+__all__ = ["Equal", "Inverse", "Ramp", "Schatten", "Skip", "Weights", "linear_rank"]
+
+
+class Weights(BaseEstimator):
+    """A rule that gives each eigenvalue, largest first, a weight between 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> spectrum = np.array([8.0, 1.0, 0.0])
+    >>> for rule in Equal(), Skip(1), Ramp(), Inverse(epsilon=0.5):
+    ...     print(rule, rule.of(spectrum, p=1.0).round(2))
+    Equal() [1. 1. 1.]
+    Skip(s=1) [0. 1. 1.]
+    Ramp() [0.33 0.67 1.  ]
+    Inverse(epsilon=0.5) [0.15 0.33 1.  ]
+    """
+
+    #: True where the weights depend on the spectrum, so that a new round of a solver renews them.
+    adaptive = False
+
+    def resolve(self, X: np.ndarray, mask: np.ndarray) -> Weights:
+        """Return the rule with every "auto" replaced by a number from the observed entries."""
+        return self
+
+    def of(self, eigenvalues: Array, p: float) -> Array:
+        """Return the weights for a descending spectrum."""
+        raise NotImplementedError
+
+
+class Equal(Weights):
+    """Weight 1 for all: the plain Schatten-p penalty."""
+
+    def of(self, eigenvalues: Array, p: float) -> Array:
+        """Return ones."""
+        return eigenvalues * 0 + 1
+
+
+class Skip(Weights):
+    """Weight 0 for the s largest eigenvalues, 1 for the rest (PMC-S).
+
+    Parameters
+    ----------
+    s : "auto" or int, default="auto"
+        The paper sets s = m, the number of columns. That harms where rank(X) < m, because
+        directions that should vanish go free; "auto" takes :func:`linear_rank` of the observed
+        entries instead, a cautious count of the directions that surely exist.
+    """
+
+    def __init__(self, s: int | str = "auto"):
+        self.s = s
+
+    def resolve(self, X: np.ndarray, mask: np.ndarray) -> Skip:
+        """Return the rule with a number for s."""
+        if self.s == "auto":
+            return Skip(linear_rank(X, mask))
+        if isinstance(self.s, str) or int(self.s) != self.s or self.s < 0:
+            raise ValueError(
+                f'Skip(s=...) must be "auto" or a whole number from 0, got {self.s!r}.'
+            )
+        return self
+
+    def of(self, eigenvalues: Array, p: float) -> Array:
+        """Return zeros, then ones."""
+        return eigenvalues * 0 + _positions(eigenvalues, lambda i: i > self.s)
+
+
+class Ramp(Weights):
+    """Weight i/n for the i-th of n (PMC-W, the paper's w₂)."""
+
+    def of(self, eigenvalues: Array, p: float) -> Array:
+        """Return 1/n, 2/n, …, 1."""
+        return _positions(eigenvalues, lambda i: i / eigenvalues.shape[0])
+
+
+class Inverse(Weights):
+    """Weight 1/(σᵢᵖ + ε) with σᵢ = √λᵢ of an earlier fit, divided by the largest (PMC-W, w₁).
+
+    The first round of a solver runs with equal weights, which is the Schatten-p fit the paper
+    starts from; each later round freezes the weights of the spectrum it begins with.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.1
+        Bounds the ratio of the weights.
+    """
+
+    adaptive = True
+
+    def __init__(self, epsilon: float = 0.1):
+        self.epsilon = epsilon
+
+    def of(self, eigenvalues: Array, p: float) -> Array:
+        """Return the weights of this spectrum."""
+        xp = array_namespace(eigenvalues)
+        w = 1 / (xp.clip(eigenvalues, 0, None) ** (p / 2) + self.epsilon)
+        return w / xp.max(w)
+
+
+def _positions(eigenvalues: Array, rule: object) -> Array:
+    xp = array_namespace(eigenvalues)
+    i = xp.arange(1, eigenvalues.shape[0] + 1)
+    return xp.astype(rule(i), eigenvalues.dtype)  # type: ignore[operator]
+
+
+def linear_rank(X: np.ndarray, mask: np.ndarray) -> int:
+    """Estimate how many linear directions the observed entries surely span.
+
+    It is the participation ratio ``(Σμ)²/Σμ²`` of the eigenvalues μ of the second-moment matrix
+    taken over pairs of observed entries, rounded. Small directions hardly count, so the estimate
+    errs towards too few, which is the safe side for :class:`Skip`.
+
+    Parameters
+    ----------
+    X : array of shape (n, m)
+        The data; missing entries may hold any finite number.
+    mask : boolean array of shape (n, m)
+        True where observed.
+
+    Returns
+    -------
+    int
+        Between 1 and m.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).standard_normal((50, 2)) @ np.ones((2, 5))
+    >>> linear_rank(X, np.ones(X.shape, dtype=bool))
+    1
+    """
+    seen = np.where(mask, X, 0.0)
+    pairs = mask.T.astype(float) @ mask
+    moments = (seen.T @ seen) / np.maximum(pairs, 1)
+    total, squares = float(np.trace(moments)), float(np.sum(moments * moments))
+    return max(1, round(total**2 / squares)) if squares > 0 else 1
+
+
+class Schatten(BaseEstimator):
+    """The (weighted, truncated) Schatten-p penalty of a spectrum.
+
+    Parameters
+    ----------
+    p : float, default=0.1
+        At most 1; smaller is closer to counting the rank. p = 0 is the logarithm; negative values
+        are allowed.
+    weights : Weights, optional
+        The weight rule; :class:`Equal` by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> nuclear = Schatten(p=1.0)
+    >>> spectrum = np.array([9.0, 4.0])
+    >>> round(nuclear.value(spectrum, nuclear.weigh(spectrum), gamma=1e-12) / 2, 5)
+    5.0
+    """
+
+    def __init__(self, p: float = 0.1, weights: Weights | None = None):
+        self.p = p
+        self.weights = weights
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the weights depend on the spectrum."""
+        return self.weights is not None and self.weights.adaptive
+
+    def resolve(self, X: np.ndarray, mask: np.ndarray) -> Schatten:
+        """Return the penalty with its parameters checked and every "auto" replaced."""
+        if not self.p <= 1:
+            raise ValueError(f"Schatten(p=...) must be at most 1, got {self.p!r}.")
+        return Schatten(self.p, (self.weights or Equal()).resolve(X, mask))
+
+    def weigh(self, eigenvalues: Array) -> Array:
+        """Return the weights for a descending spectrum."""
+        return (self.weights or Equal()).of(eigenvalues, self.p)
+
+    def value(self, eigenvalues: Array, weights: Array, gamma: float) -> float:
+        """Return R."""
+        xp = array_namespace(eigenvalues)
+        growth = xp.log1p(eigenvalues / gamma)  # keeps its digits where λ is far below γ
+        if self.p != 0:
+            growth = gamma ** (self.p / 2) * xp.expm1(self.p / 2 * growth) * (2 / self.p)
+        return float(xp.sum(weights * growth))
+
+    def slope(self, eigenvalues: Array, weights: Array, gamma: float) -> Array:
+        """Return ∂R/∂λ."""
+        return weights * (eigenvalues + gamma) ** (self.p / 2 - 1)

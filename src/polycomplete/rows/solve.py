@@ -1,0 +1,157 @@
+"""Completing rows one by one under frozen row energies: neighbours, steps, several starts.
+
+Every row is worked on by itself: what comes back for it does not depend on which other rows are in
+the same call. To keep that true to the last bit, work goes through blocks of one fixed shape,
+padded where rows run out (other shapes take other paths through BLAS).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from polycomplete.rows.energy import RowEnergy
+
+__all__ = ["Candidates", "candidates", "nearest", "settle"]
+
+BLOCK_BYTES = 32e6  # of the largest array of a step: fits the cache of a few cores
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Several completions of each row and their energies, (n, k, m) and (n, k)."""
+
+    rows: np.ndarray
+    energy: np.ndarray
+
+    def best(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the completion with the lowest energy of each row, and that energy."""
+        at = np.arange(len(self.rows)), np.argmin(self.energy, axis=1)
+        return self.rows[at], self.energy[at]
+
+    def blend(self, typical: float, unit: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return one completion of each row, and whether the row is ambiguous.
+
+        A row whose plausible completions agree keeps the best one. Where they lie more than a few
+        per cent of ``unit`` apart the observed entries do not determine the row; then their mean
+        has the smallest expected squared error. Plausible is an energy that is not far above the
+        row's best, or above ``typical``, the usual energy of a row that is well determined.
+        """
+        best, lowest = self.best()
+        scale = np.maximum(lowest, typical)[:, None] + np.finfo(float).tiny
+        weight = np.exp(-(self.energy - lowest[:, None]) / scale)
+        weight /= weight.sum(axis=1, keepdims=True)
+        mean = np.einsum("nk,nkm->nm", weight, self.rows)
+        spread = np.einsum("nk,nkm->n", weight, (self.rows - mean[:, None]) ** 2) ** 0.5
+        ambiguous = spread > 0.05 * unit
+        return np.where(ambiguous[:, None], mean, best), ambiguous
+
+
+def nearest(
+    X: np.ndarray, mask: np.ndarray, pool: np.ndarray, k: int, own: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the k rows of ``pool`` nearest to each row of X on its observed entries, as indices.
+
+    ``own`` says where a row itself stands in the pool, not to be its own neighbour; -1: nowhere.
+    """
+    seen = mask.astype(X.dtype)
+    known = np.where(mask, X, 0)
+    distance = np.sum(known**2, axis=1)[:, None] - 2 * known @ pool.T + seen @ (pool**2).T
+    if own is not None:
+        inside = np.flatnonzero(own >= 0)
+        distance[inside, own[inside]] = np.inf
+    return np.argsort(distance, axis=1, kind="stable")[:, :k]
+
+
+def settle(
+    energy: RowEnergy,
+    X: np.ndarray,
+    mask: np.ndarray,
+    damping: np.ndarray,
+    who: np.ndarray | None = None,
+    steps: int = 4,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Take Levenberg–Marquardt steps on the missing entries of each row by itself.
+
+    A step is taken where the energy does not rise; the damping of a row falls after a success and
+    rises after a failure. Returns rows, energies and dampings.
+    """
+    m = X.shape[1]
+    diagonal = np.arange(m)
+    for _ in range(steps):
+        E, gradient, H = energy.expand(X, who)
+        gradient = np.where(mask, 0, gradient)
+        H = np.where(mask[:, :, None] | mask[:, None, :], 0, H)
+        # The damping is counted in the row's own metric; observed entries get a one and stay.
+        metric = 2 * energy.kernel.metric(X)[0]
+        H[:, diagonal, diagonal] += np.where(mask, 1.0, (damping * metric)[:, None])
+        trial = X - np.linalg.solve(H, gradient[:, :, None])[:, :, 0]
+        trial = np.where(mask, X, trial)
+        E_trial = energy.value(trial, who)
+        good = E_trial <= E  # False for NaN, so that a wild step is never taken
+        X = np.where(good[:, None], trial, X)
+        E = np.where(good, E_trial, E)
+        damping = np.where(good, np.maximum(damping * 0.2, 1e-9), np.minimum(damping * 10, 1e3))
+    return X, E, damping
+
+
+def candidates(
+    energies: Sequence[RowEnergy],
+    X: np.ndarray,
+    mask: np.ndarray,
+    pool: np.ndarray,
+    *,
+    who: np.ndarray | None = None,
+    lender: np.ndarray | None = None,
+    k: int = 6,
+    steps: int = 4,
+) -> Candidates:
+    """Complete each row from the entries of its k nearest neighbours in ``pool``.
+
+    Parameters
+    ----------
+    energies : sequence of RowEnergy
+        The same surface with decreasing smoothing; each takes ``steps`` steps.
+    X, mask : ndarrays of shape (n, m)
+        Rows and what is observed of them.
+    pool : ndarray of shape (r, m)
+        Complete rows to start from.
+    who : ndarray of int, optional
+        The landmark each row takes the place of.
+    lender : ndarray of int, optional
+        Where each row itself stands in the pool (-1: nowhere), so that it does not start from
+        itself.
+    k, steps : int
+        Starts per row, steps per model.
+
+    Returns
+    -------
+    Candidates
+    """
+    k = max(1, min(k, len(pool) - (lender is not None)))
+    block = _block_rows(energies, X.shape[1], k)
+    rows = np.empty((len(X), k, X.shape[1]), dtype=X.dtype)
+    energy = np.empty((len(X), k), dtype=X.dtype)
+    for begin in range(0, len(X), block):
+        at = np.arange(begin, begin + block) % len(X)  # the last block is padded with first rows
+        inside = min(block, len(X) - begin)
+        own = None if lender is None else lender[at]
+        starts = pool[nearest(X[at], mask[at], pool, k, own)]
+        seen = np.repeat(mask[at], k, axis=0)
+        Y = np.where(seen, np.repeat(X[at], k, axis=0), starts.reshape(block * k, -1))
+        owner = None if who is None else np.repeat(who[at], k)
+        damping = np.full(len(Y), 0.1, dtype=X.dtype)
+        for model in energies:
+            Y, E, damping = settle(model, Y, seen, damping, owner, steps)
+        rows[begin : begin + inside] = Y.reshape(block, k, -1)[:inside]
+        energy[begin : begin + inside] = E.reshape(block, k)[:inside]
+    return Candidates(rows, energy)
+
+
+def _block_rows(energies: Sequence[RowEnergy], m: int, k: int) -> int:
+    """Return how many rows go together: a function of the model alone, never of the input."""
+    widest = max(max(e.factor.shape[1], m) for e in energies)
+    tallest = max(len(e.landmarks) for e in energies)
+    return max(1, min(64, int(BLOCK_BYTES / (8 * k * m * max(widest, tallest)))))

@@ -1,0 +1,122 @@
+"""Bringing columns to comparable scales, from their observed entries alone, and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["SCALES", "ColumnScaler", "column_spread", "is_constant"]
+
+SCALES = ("standard", "sqrt", "range", None)
+
+
+def column_spread(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard deviation of the observed entries of each column.
+
+    Safe for entries as large as 1e300 and as small as 1e-300, whose squares are not numbers.
+
+    Parameters
+    ----------
+    X, mask : ndarrays of shape (n, m)
+        The data, and True where observed; each column must have an observed entry.
+
+    Returns
+    -------
+    mean, std : ndarrays of shape (m,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> column_spread(np.array([[1e300], [3e300]]), np.ones((2, 1), bool))
+    (array([2.e+300]), array([1.e+300]))
+    """
+    seen = np.where(mask, X, 0).astype(np.float64)
+    largest = np.max(np.abs(seen), axis=0)
+    largest = np.where(largest > 0, largest, 1.0)
+    count = np.maximum(mask.sum(axis=0), 1)
+    unit = seen / largest
+    mean = unit.sum(axis=0) / count
+    variance = np.where(mask, (unit - mean) ** 2, 0).sum(axis=0) / count
+    return mean * largest, np.sqrt(variance) * largest
+
+
+def is_constant(X: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Return which columns do not vary beyond rounding, their own or that of the widest column.
+
+    Parameters
+    ----------
+    X, mask : ndarrays of shape (n, m)
+        The data, and True where observed.
+
+    Returns
+    -------
+    ndarray of bool, shape (m,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 5.0, 1e-14], [2.0, 5.0, 3e-14]])
+    >>> is_constant(100 * X, np.ones(X.shape, bool))
+    array([False,  True,  True])
+    """
+    _, std = column_spread(X, mask)
+    largest = np.max(np.abs(np.where(mask, X, 0)), axis=0)
+    return std <= np.maximum(1e-12 * largest, 3e-14 * std.max(initial=0.0))
+
+
+@dataclass(frozen=True)
+class ColumnScaler:
+    """The map ``(x − centre) / scale``, column by column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 10.0], [2.0, 30.0]])
+    >>> scaler = ColumnScaler.fit(X, np.ones(X.shape, bool), "standard")
+    >>> scaler.apply(X)
+    array([[-1., -1.],
+           [ 1.,  1.]])
+    >>> bool(np.all(scaler.undo(scaler.apply(X)) == X))
+    True
+    """
+
+    centre: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def fit(cls, X: np.ndarray, mask: np.ndarray, kind: str | None) -> ColumnScaler:
+        """Learn the map from the observed entries.
+
+        ``"standard"`` divides by the standard deviation; ``"sqrt"`` by its square root (floored
+        at 1 % of the largest, and relative to the largest), which keeps some of the columns'
+        own weight; ``"range"`` maps the observed range to 0 … 1; None leaves the data alone.
+        """
+        mean, std = column_spread(X, mask)
+        if kind is None:
+            return cls(np.zeros_like(mean), np.ones_like(mean))
+        if kind == "range":
+            low = np.min(np.where(mask, X, np.inf), axis=0).astype(np.float64)
+            high = np.max(np.where(mask, X, -np.inf), axis=0).astype(np.float64)
+            # Halved before subtracting: the range of ±1.7e308 is not a number.
+            return cls(low, _guard(2 * (high / 2 - low / 2)))
+        if kind == "sqrt":
+            widest = std.max(initial=0.0)
+            floored = np.maximum(std, 0.01 * widest)
+            return cls(mean, _guard(np.sqrt(floored) * np.sqrt(widest)))
+        if kind == "standard":
+            return cls(mean, _guard(std))
+        raise ValueError(f'scale must be "auto" or one of {SCALES}, got {kind!r}.')
+
+    def apply(self, X: np.ndarray) -> np.ndarray:
+        """Return the scaled data."""
+        return (X - self.centre) / self.scale
+
+    def undo(self, X: np.ndarray) -> np.ndarray:
+        """Return the data in their own units."""
+        return X * self.scale + self.centre
+
+
+def _guard(scale: np.ndarray) -> np.ndarray:
+    """Replace what cannot be divided by with one."""
+    return np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)

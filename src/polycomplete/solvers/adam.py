@@ -1,0 +1,104 @@
+"""Adam+, the paper's Algorithm 1: Adam whose step grows while the objective falls."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from polycomplete.exact import ExactProblem
+from polycomplete.solvers.result import Callback, Monitor, Result, Stopped
+from polycomplete.solvers.start import fill
+
+__all__ = ["AdamPlus"]
+
+
+class AdamPlus(BaseEstimator):
+    """The solver of the paper, with the paper's settings.
+
+    The smoothing is fixed: ``smoothing="auto"`` of a completer means γ = 1e-6 with this solver.
+
+    Parameters
+    ----------
+    start : {"zero", "mean", "row-column"}, default="zero"
+        What the missing entries hold at first.
+    max_iter : int, default=500
+        The paper's t_max, which it does not state; 500 as in its authors' demonstrations.
+    step : float, default=1e-4
+        The first step size λ; it is multiplied by 0.8 after the objective rose, by 1.1 otherwise.
+    tol : float, default=1e-6
+        Ends the run when no entry moved further.
+    beta1, beta2, epsilon : float
+        As in Adam.
+    time_limit : float, optional
+        Seconds after which the run ends with what it has.
+    callback : callable, optional
+        Called with a :class:`~polycomplete.solvers.Progress` after each iteration; the run ends
+        when it returns True.
+
+    Examples
+    --------
+    >>> AdamPlus(max_iter=1000)
+    AdamPlus(max_iter=1000)
+    """
+
+    #: The smoothing that "auto" means for this solver.
+    default_smoothing = 1e-6
+
+    def __init__(
+        self,
+        start: str = "zero",
+        max_iter: int = 500,
+        step: float = 1e-4,
+        tol: float = 1e-6,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+    ):
+        self.start = start
+        self.max_iter = max_iter
+        self.step = step
+        self.tol = tol
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.time_limit = time_limit
+        self.callback = callback
+
+    def solve(self, problem: ExactProblem, smoothing: float) -> Result:
+        """Minimise the problem at one fixed smoothing.
+
+        Weights that depend on the spectrum are frozen for a whole round: a first round with equal
+        weights, which is the Schatten-p fit, then one with the weights of its spectrum.
+        """
+        monitor = Monitor(self.time_limit, self.callback)
+        x = problem.pack(fill(problem.X, problem.mask, self.start))
+        x, stop = self._descend(problem, x, smoothing, monitor)
+        if problem.penalty.adaptive and stop in ("converged", "max_iter"):
+            problem.reweigh(x, smoothing * problem.unit)
+            x, stop = self._descend(problem, x, smoothing, monitor)
+        return monitor.result(problem.unpack(x), stop, problem.kernel)
+
+    def _descend(
+        self, problem: ExactProblem, x: np.ndarray, smoothing: float, monitor: Monitor
+    ) -> tuple[np.ndarray, str]:
+        first, second = np.zeros_like(x), np.zeros_like(x)
+        step, last = self.step, np.inf
+        for t in range(1, self.max_iter + 1):
+            value, g = problem.value_and_gradient(x, smoothing * problem.unit)
+            first = self.beta1 * first + (1 - self.beta1) * g
+            second = self.beta2 * second + (1 - self.beta2) * g**2
+            m_hat = first / (1 - self.beta1**t)
+            v_hat = second / (1 - self.beta2**t)
+            move = step * m_hat / (np.sqrt(v_hat) + self.epsilon)
+            x = x - move
+            step *= 0.8 if value > last else 1.1
+            last = value
+            try:
+                monitor.note(value, smoothing)
+            except Stopped as ended:
+                return x, ended.reason
+            if np.max(np.abs(move)) < self.tol:
+                return x, "converged"
+        return x, "max_iter"

@@ -1,0 +1,206 @@
+"""The default solver: quasi-Newton steps under a shrinking smoothing, with second chances.
+
+1. From a large smoothing γ down to a small one, a factor ten at a time, L-BFGS moves the missing
+   entries in the row-preconditioned variables.
+2. Rows that a neighbour's start would serve much better are started again (``rescue``), and the
+   last stages repeated; the result is kept only if the objective falls.
+3. Where the smoothing goes on below 1e-7 the kernel is widened: on data without noise the wider
+   kernel is the more accurate one.
+4. Rows that the data do not determine get the mean of their plausible completions.
+
+What each step is worth is measured by ``make bench-solver``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.base import BaseEstimator
+
+from polycomplete.exact import ExactProblem
+from polycomplete.kernels import typical_distance
+from polycomplete.solvers.precondition import precondition
+from polycomplete.solvers.restart import blend_ambiguous, rescue
+from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
+from polycomplete.solvers.start import fill
+
+__all__ = ["Continuation", "stages"]
+
+COARSE = 1e-7  # down to here with the kernel as it is; below, with the widened one
+
+
+def stages(first: float, last: float) -> list[float]:
+    """Return the smoothing of each stage: factors of ten from ``first``, ending at ``last``.
+
+    Examples
+    --------
+    >>> stages(1e-1, 2e-3)
+    [0.1, 0.01, 0.002]
+    >>> stages(1e-3, 1e-2)
+    [0.01]
+    """
+    steps = max(0, int(np.ceil(np.log10(first / last) - 1e-9)))
+    return [float(f"{first / 10**i:.12g}") for i in range(steps)] + [last]
+
+
+class Continuation(BaseEstimator):
+    """Minimise at a large smoothing first and follow the solution as the smoothing shrinks.
+
+    Parameters
+    ----------
+    start : {"mean", "zero", "row-column"}, default="mean"
+        What the missing entries hold at first.
+    first : float, default=0.1
+        The first smoothing, relative to the mean of k(x, x).
+    max_iter : int, default=40
+        L-BFGS iterations of a stage, between two renewals of the preconditioner.
+    rounds : int, default=10
+        How often the last stage may be repeated until it converges.
+    tol : float, default=1e-3
+        Converged when the entries move less than this in a round, as a root mean square in units
+        of a column's standard deviation.
+    rescues : int, default=3
+        Rounds of second chances for rows that settled in the wrong place.
+    stretch : float, default=1.5
+        The kernel's width is multiplied by this for smoothings below 1e-7.
+    blend : bool, default=True
+        Give rows that the data do not determine the mean of their plausible completions, instead
+        of one of them.
+    time_limit : float, optional
+        Seconds after which the run ends with what it has.
+    callback : callable, optional
+        Called with a :class:`~polycomplete.solvers.Progress` after each evaluation; the run ends
+        when it returns True.
+
+    Examples
+    --------
+    >>> Continuation(rescues=0)
+    Continuation(rescues=0)
+    """
+
+    #: The smallest smoothing: where "auto" ends on data without noise.
+    default_smoothing = 1e-9
+
+    def __init__(
+        self,
+        start: str = "mean",
+        first: float = 0.1,
+        max_iter: int = 40,
+        rounds: int = 10,
+        tol: float = 1e-3,
+        rescues: int = 3,
+        stretch: float = 1.5,
+        blend: bool = True,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+    ):
+        self.start = start
+        self.first = first
+        self.max_iter = max_iter
+        self.rounds = rounds
+        self.tol = tol
+        self.rescues = rescues
+        self.stretch = stretch
+        self.blend = blend
+        self.time_limit = time_limit
+        self.callback = callback
+
+    def path(self, problem: ExactProblem) -> Iterator[tuple[float, np.ndarray]]:
+        """Yield the smoothing and the completed matrix after each stage, without second chances.
+
+        Choosing the smoothing by hiding entries follows this path.
+        """
+        run = _Run(self, problem)
+        for smoothing in stages(self.first, COARSE):
+            run.stage(smoothing)
+            yield smoothing, problem.unpack(run.z)
+
+    def solve(self, problem: ExactProblem, smoothing: float) -> Result:
+        """Minimise the problem down to a smoothing."""
+        run = _Run(self, problem)
+        stop, ambiguous = "max_iter", None
+        try:
+            for gamma in stages(self.first, max(smoothing, COARSE)):
+                run.stage(gamma)
+            run.rescue(max(smoothing, COARSE))
+            if smoothing < COARSE:
+                run.problem = problem.with_kernel(problem.kernel.stretched(self.stretch))
+                for gamma in stages(10 * COARSE, smoothing):
+                    run.stage(gamma)
+            stop = run.converge(smoothing)
+        except Stopped as ended:
+            stop = ended.reason
+        X = run.problem.unpack(run.z)
+        if self.blend and problem.noise is None and stop in ("converged", "max_iter"):
+            X, ambiguous = blend_ambiguous(problem, X, max(smoothing, 1e-6) * problem.unit)
+        return run.monitor.result(X, stop, run.problem.kernel, ambiguous)
+
+
+class _Run:
+    """One run of the solver: where it stands, and its moves."""
+
+    def __init__(self, solver: Continuation, problem: ExactProblem):
+        self.solver = solver
+        self.problem = problem
+        self.monitor = Monitor(solver.time_limit, solver.callback)
+        X = fill(problem.X, problem.mask, solver.start)
+        self.z = problem.pack(X)
+        # The standard deviation of a typical column, in which movements are counted.
+        self.unit = typical_distance(problem.X, problem.mask) / np.sqrt(2 * X.shape[1])
+        self.last_gamma: float | None = None
+
+    def stage(self, smoothing: float) -> float:
+        """Minimise at one smoothing; return how far the entries moved."""
+        problem, solver = self.problem, self.solver
+        gamma = smoothing * problem.unit
+        if self.last_gamma is not None:
+            problem.reweigh(self.z, gamma)
+        self.last_gamma = gamma
+        # Multiplied by this the slope of the penalty is at most one, whatever γ.
+        scale = gamma ** (1 - problem.penalty.p / 2)
+        change = precondition(problem, self.z, gamma)
+        begin = self.z
+
+        def objective(y: np.ndarray) -> tuple[float, np.ndarray]:
+            z = y if change is None else change.back(y)
+            value, g = problem.value_and_gradient(z, gamma)
+            g = g if change is None else change.gradient(g)
+            return value * scale, g * scale
+
+        def watch(intermediate_result: object) -> None:
+            y = intermediate_result.x  # type: ignore[attr-defined]
+            self.z = y if change is None else change.back(y)
+            self.monitor.note(intermediate_result.fun / scale, smoothing)  # type: ignore[attr-defined]
+
+        options = {"maxiter": solver.max_iter, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-12}
+        y = begin if change is None else change.forward(begin)
+        minimize(objective, y, jac=True, method="L-BFGS-B", callback=watch, options=options)
+        moved = float(np.sqrt(np.mean((self.z - begin) ** 2))) / self.unit if begin.size else 0.0
+        logger.info("smoothing %.0e: moved by %.1e of a column's spread", smoothing, moved)
+        return moved
+
+    def rescue(self, smoothing: float) -> None:
+        """Give the worst rows second chances; keep what lowers the objective."""
+        gamma = smoothing * self.problem.unit
+        for _ in range(self.solver.rescues):
+            before = self.problem.value_and_gradient(self.z, gamma)[0]
+            kept = self.z
+            X, moved = rescue(self.problem, self.problem.unpack(self.z), gamma)
+            logger.info("started %d rows again", moved)
+            if not moved:
+                return
+            self.z = self.problem.pack(X)
+            for again in stages(max(1e-4, smoothing), smoothing):
+                self.stage(again)
+            if not self.problem.value_and_gradient(self.z, gamma)[0] < before:
+                self.z = kept
+                return
+
+    def converge(self, smoothing: float) -> str:
+        """Repeat the last stage until the entries rest."""
+        for _ in range(self.solver.rounds):
+            if self.stage(smoothing) < self.solver.tol:
+                return "converged"
+        return "max_iter"

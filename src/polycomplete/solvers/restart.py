@@ -1,0 +1,83 @@
+"""Second chances: rows that settled in the wrong place, and rows that have no single right place.
+
+Both are judged by the energy of a row given the *other* rows; a model that contains the stuck row
+would support its own mistake.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polycomplete.exact import ExactProblem
+from polycomplete.kernels import typical_distance
+from polycomplete.rows import Candidates, RowEnergy, candidates, learn
+
+__all__ = ["blend_ambiguous", "rescue"]
+
+SUSPECTS = 0.25  # share of rows, worst first, that are tried again
+UNTRUSTED = 0.2  # share of rows, worst first, that lend no start
+GAIN = 0.5  # a row moves only if its energy falls at least to this share
+
+
+def rescue(problem: ExactProblem, X: np.ndarray, gamma: float) -> tuple[np.ndarray, int]:
+    """Start the worst rows again from their neighbours; return X and how many rows moved.
+
+    The energy of a row given the others is its exact share of the log penalty, so a row that
+    finds a much lower one was stuck.
+    """
+    energies = _surfaces(problem, X, gamma)
+    now = energies[-1].left_out()
+    order = np.argsort(-now, kind="stable")
+    worst = order[: max(1, int(SUSPECTS * len(X)))]
+    worst = worst[problem.free[worst].any(axis=1)]
+    trusted = order[int(UNTRUSTED * len(X)) :]
+    found, energy = _retry(energies, X, problem.mask, worst, trusted, k=6).best()
+    better = energy + gamma < GAIN * (now[worst] + gamma)
+    X = X.copy()
+    X[worst[better]] = found[better]
+    return X, int(better.sum())
+
+
+def blend_ambiguous(
+    problem: ExactProblem, X: np.ndarray, gamma: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Give rows with several plausible completions their mean; return X and which rows.
+
+    The few observed entries of such a row fit several places of the surface equally well.
+    """
+    energies = _surfaces(problem, X, gamma)
+    now = energies[-1].left_out()
+    rows = np.flatnonzero(~problem.mask.all(axis=1))
+    trusted = np.argsort(-now, kind="stable")[int(UNTRUSTED / 2 * len(X)) :]
+    tried = _retry(energies, X, problem.mask, rows, trusted, k=10)
+    both = Candidates(
+        np.concatenate([X[rows][:, None], tried.rows], axis=1),
+        np.concatenate([now[rows][:, None], tried.energy], axis=1),
+    )
+    mixed, found = both.blend(float(np.median(now)), typical_distance(X, problem.mask))
+    ambiguous = np.zeros(len(X), dtype=bool)
+    ambiguous[rows[found]] = True
+    X = X.copy()
+    X[rows[found]] = mixed[found]
+    return X, ambiguous
+
+
+def _surfaces(problem: ExactProblem, X: np.ndarray, gamma: float) -> list[RowEnergy]:
+    """Return row energies of the same rows from coarse to fine, for a row to walk down."""
+    start = max(1e-3 * problem.unit, gamma)
+    ladder = np.unique([start, np.sqrt(start * gamma), gamma])[::-1]
+    return [learn(problem.kernel, X, step) for step in ladder]
+
+
+def _retry(
+    energies: list[RowEnergy],
+    X: np.ndarray,
+    mask: np.ndarray,
+    rows: np.ndarray,
+    trusted: np.ndarray,
+    k: int,
+) -> Candidates:
+    """Complete ``rows`` again from trusted rows, each in its own place of the model."""
+    place = np.full(len(X), -1)
+    place[trusted] = np.arange(len(trusted))
+    return candidates(energies, X[rows], mask[rows], X[trusted], who=rows, lender=place[rows], k=k)

@@ -1,0 +1,170 @@
+"""From a matrix with holes to a learned surface: scale, compose, solve; and completing new rows.
+
+Plain arrays in, plain arrays out; every column here has observed entries that vary, every row has
+at least one observed entry. The estimators of :mod:`polycomplete.completers` take care of the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from polycomplete import masks, tuning
+from polycomplete._machine import blas_threads_for
+from polycomplete.exact import Exact, ExactProblem
+from polycomplete.kernels import Kernel, typical_distance
+from polycomplete.penalties import Schatten
+from polycomplete.rows import candidates, learn
+from polycomplete.scaling import ColumnScaler, column_spread
+from polycomplete.solvers import AdamPlus, Continuation, Result
+from polycomplete.solvers.continuation import stages
+
+__all__ = ["Recipe", "Surface", "fit_surface"]
+
+Solver = AdamPlus | Continuation
+
+#: Spreads of the columns that differ by less than this factor need no choice of scaling.
+SIMILAR = 10.0
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What to fit: the parts of a method, put together by an estimator."""
+
+    kernel: Kernel
+    penalty: Schatten
+    engine: Exact
+    solver: Solver
+    scale: str | None
+    smoothing: float | str
+    noise: float | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A learned surface: complete rows, and what is needed to complete further ones.
+
+    Attributes
+    ----------
+    scaler : ColumnScaler
+        From the user's units to those of ``rows``.
+    kernel : Kernel
+        Resolved.
+    rows : ndarray of shape (n, m)
+        The completed training rows, scaled.
+    smoothing : float
+        Relative to the mean of k(x, x).
+    typical : float
+        The median energy of a training row given the others.
+    """
+
+    scaler: ColumnScaler
+    kernel: Kernel
+    rows: np.ndarray
+    smoothing: float
+    typical: float
+
+    def complete(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Complete each row by itself; return the rows and which of them are ambiguous."""
+        with blas_threads_for(len(self.rows)):
+            scaled = self.scaler.apply(np.where(mask, X, self.scaler.centre))
+            energies = [learn(self.kernel, self.rows, gamma) for gamma in self._ladder()]
+            found = candidates(energies, scaled, mask, self.rows, k=10, steps=6)
+            unit = typical_distance(self.rows, np.ones_like(self.rows, dtype=bool))
+            completed, ambiguous = found.blend(self.typical, unit)
+            return self.scaler.undo(completed), ambiguous
+
+    def _ladder(self) -> list[float]:
+        """Return the smoothings a new row walks down, in the units of the kernel."""
+        unit = float(np.mean(self.kernel.diagonal(self.rows)))
+        every_other = stages(max(1e-3, self.smoothing), self.smoothing)[::-2][::-1]
+        return [unit * smoothing for smoothing in every_other]
+
+
+def fit_surface(
+    X: np.ndarray, mask: np.ndarray, recipe: Recipe
+) -> tuple[Surface, np.ndarray, Result, str | None]:
+    """Complete a matrix; return the surface, the completed matrix, the result and the scaling.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, m)
+        float64; missing entries may hold anything.
+    mask : ndarray of bool, shape (n, m)
+        True where observed.
+    recipe : Recipe
+        The method.
+    """
+    with blas_threads_for(len(X)):
+        recipe.engine.check(len(X))
+        scale, smoothing = choose(X, mask, recipe)
+        scaler = ColumnScaler.fit(X, mask, scale)
+        problem = pose(X, mask, scaler, recipe)
+        result = recipe.solver.solve(problem, smoothing)
+        gamma = smoothing * problem.unit
+        typical = float(np.median(learn(result.kernel, result.X, gamma).left_out()))
+        surface = Surface(scaler, result.kernel, result.X, smoothing, typical)
+        return surface, scaler.undo(result.X), result, scale
+
+
+def pose(X: np.ndarray, mask: np.ndarray, scaler: ColumnScaler, recipe: Recipe) -> ExactProblem:
+    """Return the problem of a recipe on scaled data, with every "auto" of its parts resolved."""
+    scaled = np.where(mask, scaler.apply(np.where(mask, X, scaler.centre)), 0)
+    if not np.all(np.abs(scaled) < 1e100):
+        raise ValueError(
+            "The scaled data reach beyond 1e100, where squares overflow; choose another scale "
+            'than scale=None, or "auto".'
+        )
+    return ExactProblem(
+        X=scaled,
+        mask=mask,
+        kernel=recipe.kernel.resolve(scaled, mask),
+        penalty=recipe.penalty.resolve(scaled, mask),
+        engine=recipe.engine,
+        noise=recipe.noise,
+    )
+
+
+def choose(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> tuple[str | None, float]:
+    """Return the scaling and the smoothing, by hiding observed entries where that is asked for."""
+    scales = _scales_to_try(X, mask, recipe.scale)
+    finest = recipe.solver.default_smoothing
+    given = None if isinstance(recipe.smoothing, str) else float(recipe.smoothing)
+    visible, hidden = masks.hide(mask, tuning.SHARE, random_state=recipe.seed)
+    no_path = not isinstance(recipe.solver, Continuation)
+    if no_path or hidden.sum() < tuning.ENOUGH or (given is not None and len(scales) == 1):
+        return scales[0], finest if given is None else given
+    choices = {kind: _follow(X, mask, visible, hidden, kind, recipe, given) for kind in scales}
+    scale = tuning.best_of(choices)
+    if given is not None:
+        return scale, given
+    return scale, finest if choices[scale].at_the_end else choices[scale].smoothing
+
+
+def _follow(
+    X: np.ndarray,
+    mask: np.ndarray,
+    visible: np.ndarray,
+    hidden: np.ndarray,
+    kind: str | None,
+    recipe: Recipe,
+    end: float | None,
+) -> tuning.Choice:
+    scaler = ColumnScaler.fit(X, mask, kind)
+    problem = pose(X, visible, scaler, recipe)
+    truth = scaler.apply(np.where(mask, X, scaler.centre))
+    unit = column_spread(truth, mask)[1]
+    assert isinstance(recipe.solver, Continuation)
+    return tuning.follow(recipe.solver.path(problem), truth, hidden, unit, end or 0.0)
+
+
+def _scales_to_try(X: np.ndarray, mask: np.ndarray, scale: str | None) -> list[str | None]:
+    """Return the scalings among which to choose, the preferred one first."""
+    if scale != "auto":
+        return [scale]
+    spread = column_spread(X, mask)[1]
+    if spread.max() <= SIMILAR * spread.min():
+        return ["sqrt"]
+    return ["standard", "sqrt"]

@@ -1,0 +1,132 @@
+"""Choosing by hiding: settings are judged on observed entries that were set aside.
+
+The one place where anything is chosen this way. A solver's path from coarse to fine shows the error
+on the hidden entries at every smoothing, so that one pass chooses the smoothing, and one pass for
+each candidate chooses anything else (the scaling of the columns, say) along with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Choice", "best_of", "follow", "hidden_error"]
+
+#: Share of the observed entries that is set aside.
+SHARE = 0.1
+#: Fewer hidden entries than this tell nothing; defaults are used instead.
+ENOUGH = 30
+#: Within this of the lowest error the smallest smoothing wins: it follows the data most closely.
+SLACK = 0.01
+#: A path that has come this far above its lowest error is not followed further.
+GIVE_UP = 1.1
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a path showed: the chosen smoothing, its error, and the error at each smoothing."""
+
+    smoothing: float
+    error: float
+    errors: dict[float, float]
+
+    @property
+    def at_the_end(self) -> bool:
+        """Whether the finest smoothing of the path was chosen, so that finer may be better yet."""
+        return self.smoothing == min(self.errors)
+
+
+def hidden_error(
+    X: np.ndarray, completed: np.ndarray, hidden: np.ndarray, unit: np.ndarray
+) -> float:
+    """Return the root mean squared error on hidden entries, in units of each column's spread.
+
+    Parameters
+    ----------
+    X, completed : ndarrays of shape (n, m)
+        The truth and the completion.
+    hidden : ndarray of bool, shape (n, m)
+        The entries that count.
+    unit : ndarray of shape (m,)
+        What an error is divided by.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X, hidden = np.zeros((1, 2)), np.array([[True, True]])
+    >>> hidden_error(X, np.array([[3.0, 40.0]]), hidden, np.array([1.0, 10.0]))
+    3.5355339059327378
+    """
+    errors = ((completed - X) / unit)[hidden]
+    return float(np.sqrt(np.mean(errors**2)))
+
+
+def follow(
+    path: Iterable[tuple[float, np.ndarray]],
+    X: np.ndarray,
+    hidden: np.ndarray,
+    unit: np.ndarray,
+    end: float = 0.0,
+) -> Choice:
+    """Follow a path of (smoothing, completed matrix) and choose where to stop.
+
+    Parameters
+    ----------
+    path : iterable
+        From coarse to fine.
+    X : ndarray of shape (n, m)
+        The truth, in the units of the path.
+    hidden : ndarray of bool, shape (n, m)
+        Entries that the path did not see.
+    unit : ndarray of shape (m,)
+        What an error of a column is divided by.
+    end : float
+        Do not go below this smoothing.
+
+    Returns
+    -------
+    Choice
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> truth, hidden = np.zeros((1, 1)), np.array([[True]])
+    >>> errors = {0.1: 2.0, 0.01: 1.0, 0.001: 1.005, 0.0001: 5.0}
+    >>> path = [(smoothing, np.array([[error]])) for smoothing, error in errors.items()]
+    >>> follow(path, truth, hidden, np.ones(1)).smoothing
+    0.001
+    """
+    errors: dict[float, float] = {}
+    for smoothing, completed in path:
+        errors[smoothing] = hidden_error(X, completed, hidden, unit)
+        if errors[smoothing] > GIVE_UP * min(errors.values()) or smoothing <= end:
+            break
+    lowest = min(errors.values())
+    chosen = min(s for s, e in errors.items() if e <= (1 + SLACK) * lowest)
+    return Choice(chosen, errors[chosen], errors)
+
+
+def best_of(choices: dict[str | None, Choice]) -> str | None:
+    """Return the name of the candidate whose path had the lowest error.
+
+    Parameters
+    ----------
+    choices : dict
+        A :class:`Choice` for each candidate, the preferred one first.
+
+    Returns
+    -------
+    str or None
+
+    Examples
+    --------
+    >>> best_of({"a": Choice(0.1, 2.0, {}), "b": Choice(0.1, 1.0, {})})
+    'b'
+    """
+    return min(choices, key=lambda name: choices[name].error)
