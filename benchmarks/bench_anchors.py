@@ -90,6 +90,7 @@ def report(rows: list[dict]) -> None:
 
 
 def main() -> None:
+    """Run it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     parser.add_argument("--method", choices=METHODS, default="PMC")

@@ -369,7 +369,7 @@ def _warn_unconverged(result: Result) -> None:
             "improve with more (solver=Continuation(rounds=...) or AdamPlus(max_iter=...)) or "
             "with a larger smoothing.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 

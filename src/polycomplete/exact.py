@@ -49,7 +49,7 @@ class Exact(BaseEstimator):
         rows on (benchmarks/partial.py).
     rank : int, optional
         How many eigenpairs "partial" computes; by default as many as leave a tail that is
-        negligible against the smoothing, at most n/2.
+        negligible against the smoothing (all, where that is more than half of them).
 
     Examples
     --------
@@ -85,24 +85,27 @@ class Exact(BaseEstimator):
     def spectrum(self, K: np.ndarray, gamma: float, guess: np.ndarray | None = None) -> Spectrum:
         """Return the eigenpairs of K, all of them or the leading ones."""
         if self.eigen == "partial":
-            return leading_pairs(K, gamma, self.rank, guess)
+            leading = leading_pairs(K, gamma, self.rank, guess)
+            if leading is not None:
+                return leading
         values, vectors = linalg.eigh(K, driver="evd", check_finite=False)
         return Spectrum(np.maximum(values[::-1], 0), vectors[:, ::-1])
 
 
 def leading_pairs(
     K: np.ndarray, gamma: float, rank: int | None, guess: np.ndarray | None
-) -> Spectrum:
+) -> Spectrum | None:
     """Return leading eigenpairs by randomised subspace iteration, warm-started where possible.
 
     Gram matrices of smooth data decay fast, so two products with K give eigenpairs to rounding;
     ``guess`` (the vectors of the last evaluation) makes the first of them count double. Without a
-    fixed ``rank`` the block doubles until the sum of what is left is below 1 % of γ per kept pair.
+    fixed ``rank`` the block doubles until the sum of what is left is below 1 % of γ per kept pair;
+    None where that would take more than half of all pairs, which the full solver does faster.
     """
     n = K.shape[0]
     trace = float(np.trace(K))
     size = min(n, rank or (32 if guess is None else guess.shape[1]))
-    while True:
+    while rank is not None or 2 * size <= n:
         block = np.random.default_rng(0).standard_normal((n, size)).astype(K.dtype)
         if guess is not None:
             width = min(size, guess.shape[1])
@@ -112,9 +115,11 @@ def leading_pairs(
         values, rotation = linalg.eigh(basis.T @ (K @ basis), driver="evd", check_finite=False)
         values = np.maximum(values[::-1], 0)
         tail = max(trace - float(values.sum()), 0.0)
-        if rank is not None or tail <= 0.01 * gamma * size or 2 * size > n:
-            return Spectrum(values, basis @ rotation[:, ::-1], tail)
-        guess, size = basis @ rotation[:, ::-1], min(2 * size, n)
+        vectors = basis @ rotation[:, ::-1]
+        if rank is not None or tail <= 0.01 * gamma * size:
+            return Spectrum(values, vectors, tail)
+        guess, size = vectors, 2 * size
+    return None
 
 
 @dataclass
@@ -168,7 +173,7 @@ class ExactProblem:
     def reweigh(self, z: np.ndarray, gamma: float) -> None:
         """Freeze the weights of an adaptive rule at the current spectrum."""
         if self.penalty.adaptive:
-            self.weights = self.penalty.weigh(self.spectrum(z, gamma)[2].eigenvalues)
+            self.weights = self.penalty.weigh(self._padded(self.spectrum(z, gamma)[2]))
 
     def value_and_gradient(self, z: np.ndarray, gamma: float) -> tuple[float, np.ndarray]:
         """Return the objective and its gradient in the free entries."""
@@ -185,11 +190,11 @@ class ExactProblem:
         """Return the penalty and its gradient in K."""
         lam, V = spectrum.eigenvalues, spectrum.vectors
         n, size = V.shape
-        # An adaptive rule runs its first round with equal weights, before there is a spectrum.
         every = self.weights
-        if every is None or every.shape[0] < size:
-            padded = np.concatenate([lam, np.zeros(n - size, dtype=lam.dtype)])
-            every = np.ones_like(padded) if self.penalty.adaptive else self.penalty.weigh(padded)
+        if every is None:
+            every = self.penalty.weigh(self._padded(spectrum))
+            if self.penalty.adaptive:  # its first round, before there is a spectrum to follow
+                every = np.ones_like(every)
         w = every[:size]
         value = self.penalty.value(lam, w, gamma)
         slope = self.penalty.slope(lam, w, gamma)
@@ -201,3 +206,8 @@ class ExactProblem:
         G = (V * (slope - rest)) @ V.T
         G[np.diag_indices(n)] += rest
         return value + rest * spectrum.tail, G
+
+    def _padded(self, spectrum: Spectrum) -> np.ndarray:
+        """Return the eigenvalues, with zeros for those that were not computed."""
+        lam = spectrum.eigenvalues
+        return np.concatenate([lam, np.zeros(len(self.X) - len(lam), dtype=lam.dtype)])

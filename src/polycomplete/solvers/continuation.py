@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from polycomplete.exact import ExactProblem
 from polycomplete.kernels import typical_distance
@@ -52,7 +52,7 @@ class Continuation(BaseEstimator):
     ----------
     start : {"mean", "zero", "row-column"}, default="mean"
         What the missing entries hold at first.
-    first : float, default=0.1
+    first : float, default=1.0
         The first smoothing, relative to the mean of k(x, x).
     max_iter : int, default=40
         L-BFGS iterations of a stage, between two renewals of the preconditioner.
@@ -68,6 +68,8 @@ class Continuation(BaseEstimator):
     blend : bool, default=True
         Give rows that the data do not determine the mean of their plausible completions, instead
         of one of them.
+    preconditioned : bool, default=True
+        Take L-BFGS steps in row-preconditioned variables; data with more than 256 columns never do.
     time_limit : float, optional
         Seconds after which the run ends with what it has.
     callback : callable, optional
@@ -86,13 +88,14 @@ class Continuation(BaseEstimator):
     def __init__(
         self,
         start: str = "mean",
-        first: float = 0.1,
+        first: float = 1.0,
         max_iter: int = 40,
         rounds: int = 10,
         tol: float = 1e-3,
         rescues: int = 3,
         stretch: float = 1.5,
         blend: bool = True,
+        preconditioned: bool = True,
         time_limit: float | None = None,
         callback: Callback | None = None,
     ):
@@ -104,23 +107,28 @@ class Continuation(BaseEstimator):
         self.rescues = rescues
         self.stretch = stretch
         self.blend = blend
+        self.preconditioned = preconditioned
         self.time_limit = time_limit
         self.callback = callback
 
     def path(self, problem: ExactProblem) -> Iterator[tuple[float, np.ndarray]]:
-        """Yield the smoothing and the completed matrix after each stage, without second chances.
+        """Yield the smoothing and the completed matrix after each stage.
 
-        Choosing the smoothing by hiding entries follows this path.
+        Choosing the smoothing by hiding entries follows this path. The last stage comes twice,
+        before and after the second chances: without them a few stuck rows would decide.
         """
-        run = _Run(self, problem)
+        quick = clone(self).set_params(max_iter=max(1, self.max_iter // 2), callback=None)
+        run = _Run(quick, problem)
         for smoothing in stages(self.first, COARSE):
             run.stage(smoothing)
             yield smoothing, problem.unpack(run.z)
+        run.rescue(COARSE)
+        yield COARSE, self._blended(problem, run, COARSE)[0]
 
     def solve(self, problem: ExactProblem, smoothing: float) -> Result:
         """Minimise the problem down to a smoothing."""
         run = _Run(self, problem)
-        stop, ambiguous = "max_iter", None
+        stop = "max_iter"
         try:
             for gamma in stages(self.first, max(smoothing, COARSE)):
                 run.stage(gamma)
@@ -132,10 +140,19 @@ class Continuation(BaseEstimator):
             stop = run.converge(smoothing)
         except Stopped as ended:
             stop = ended.reason
-        X = run.problem.unpack(run.z)
-        if self.blend and problem.noise is None and stop in ("converged", "max_iter"):
-            X, ambiguous = blend_ambiguous(problem, X, max(smoothing, 1e-6) * problem.unit)
+        if stop in ("time_limit", "callback"):
+            return run.monitor.result(run.problem.unpack(run.z), stop, run.problem.kernel)
+        X, ambiguous = self._blended(problem, run, smoothing)
         return run.monitor.result(X, stop, run.problem.kernel, ambiguous)
+
+    def _blended(
+        self, problem: ExactProblem, run: _Run, smoothing: float
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the completed matrix and which rows are ambiguous, by the original kernel."""
+        X = run.problem.unpack(run.z)
+        if not self.blend or problem.noise is not None:
+            return X, None
+        return blend_ambiguous(problem, X, max(smoothing, 1e-6) * problem.unit)
 
 
 class _Run:
@@ -160,7 +177,7 @@ class _Run:
         self.last_gamma = gamma
         # Multiplied by this the slope of the penalty is at most one, whatever γ.
         scale = gamma ** (1 - problem.penalty.p / 2)
-        change = precondition(problem, self.z, gamma)
+        change = precondition(problem, self.z, gamma) if solver.preconditioned else None
         begin = self.z
 
         def objective(y: np.ndarray) -> tuple[float, np.ndarray]:
@@ -185,7 +202,6 @@ class _Run:
         """Give the worst rows second chances; keep what lowers the objective."""
         gamma = smoothing * self.problem.unit
         for _ in range(self.solver.rescues):
-            before = self.problem.value_and_gradient(self.z, gamma)[0]
             kept = self.z
             X, moved = rescue(self.problem, self.problem.unpack(self.z), gamma)
             logger.info("started %d rows again", moved)
@@ -194,7 +210,9 @@ class _Run:
             self.z = self.problem.pack(X)
             for again in stages(max(1e-4, smoothing), smoothing):
                 self.stage(again)
-            if not self.problem.value_and_gradient(self.z, gamma)[0] < before:
+            # Both with the weights of now, which an adaptive rule has renewed on the way.
+            before, after = (self.problem.value_and_gradient(z, gamma)[0] for z in (kept, self.z))
+            if not after < before:
                 self.z = kept
                 return
 

@@ -1,0 +1,63 @@
+"""The completers and the data that the estimator-level tests share."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from polycomplete import NLMC, PMC, RBF, AdamPlus, Completer, Continuation, Polynomial
+from polycomplete.datasets import make_polynomial_manifold
+from polycomplete.masks import apply, uniform
+
+#: Without second chances, and with nothing left to choose by hiding entries.
+QUICK = {
+    "solver": Continuation(rescues=0, blend=False),
+    "smoothing": 1e-5,
+    "scale": "standard",
+    "random_state": 0,
+}
+COMPLETERS = {
+    "PMC-W": PMC(random_state=0),
+    "PMC-S": PMC(variant="S", **QUICK),
+    "NLMC": NLMC(**QUICK),
+    "Completer": Completer(kernel=Polynomial(2, 1.0) + 0.5 * RBF(), **QUICK),
+    "PMC-Adam+": PMC(solver=AdamPlus(step=1e-2, tol=1e-3), random_state=0),
+}
+
+
+class Problem(NamedTuple):
+    truth: np.ndarray
+    mask: np.ndarray
+    X: np.ndarray
+
+
+@pytest.fixture(params=COMPLETERS.values(), ids=COMPLETERS)
+def completer(request):
+    """Give every kind of completer in turn."""
+    return clone(request.param)
+
+
+@pytest.fixture
+def quick():
+    """Give a function that makes a fast PMC."""
+    return lambda **params: PMC(**QUICK | params)
+
+
+@pytest.fixture
+def draw():
+    """Give a function that draws a manifold and punches holes into it."""
+
+    def make(n=40, m=6, rate=0.8, seed=1, **params):
+        params = {"n_dims": 1, "degree": 3} | params
+        truth = make_polynomial_manifold(n, m, random_state=seed, **params)
+        mask = uniform(truth.shape, rate, random_state=seed)
+        return Problem(truth, mask, apply(truth, mask))
+
+    return make
+
+
+@pytest.fixture
+def problem(draw):
+    """Give a small curve in six dimensions, a fifth of its entries missing."""
+    return draw()

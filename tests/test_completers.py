@@ -1,0 +1,253 @@
+"""What every completer promises, whatever its kernel, penalty and solver."""
+
+import logging
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from polycomplete import NLMC, PMC, AdamPlus, Completer, Continuation, metrics
+
+UNCONVERGED = {
+    "max_iter": AdamPlus(max_iter=3),
+    "rounds": Continuation(tol=0.0, rounds=1, rescues=0, blend=False),
+}
+
+
+def bits(values):
+    return np.ascontiguousarray(values).tobytes()
+
+
+def test_observed_entries_come_back_bit_identical_and_no_hole_is_left(completer, problem):
+    X, mask = problem.X.copy(), problem.mask
+    X[np.argmax(mask[:, 0]), 0] = -0.0  # equal to 0.0, but not the same bits
+    for completed in completer.fit_transform(X), completer.transform(X):
+        assert bits(completed[mask]) == bits(X[mask])
+        assert np.isfinite(completed).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_dtype_stays(completer, problem, dtype):
+    X = problem.X.astype(dtype)
+    assert completer.fit_transform(X).dtype == dtype
+    assert completer.transform(X).dtype == dtype
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_input_is_never_modified(completer, problem, order):
+    X = np.array(problem.X, order=order)
+    before = bits(X)
+    X.setflags(write=False)
+    completer.fit_transform(X)
+    completer.fit(X).transform(X)
+    assert bits(X) == before
+
+
+def test_the_same_seed_gives_the_same_answer_and_leaves_the_global_state_alone(draw):
+    X = draw(n=60, m=8).X  # large enough for the seed to choose what is hidden
+    before = pickle.dumps(np.random.get_state())  # noqa: NPY002
+    first, second = (PMC(random_state=3).fit(X) for _ in range(2))
+    assert bits(first.transform(X)) == bits(second.transform(X))
+    assert bits(first.fit_transform(X)) == bits(second.fit_transform(X))
+    assert pickle.dumps(np.random.get_state()) == before  # noqa: NPY002
+    PMC().fit(X)
+    assert pickle.dumps(np.random.get_state()) != before  # noqa: NPY002  (None: as NumPy says)
+
+
+def test_refitting_forgets_the_first_data(completer, problem, draw):
+    expected = clone(completer).fit_transform(problem.X)
+    completer.fit(draw(n=30, m=4, seed=5).X)
+    assert bits(completer.fit_transform(problem.X)) == bits(expected)
+
+
+def test_complete_rows_come_back_as_they_are(completer, problem):
+    completer.fit(problem.X)
+    assert bits(completer.transform(problem.truth)) == bits(problem.truth)
+
+
+def test_fit_and_transform_agree_with_fit_transform(draw):
+    problem = draw(n=100, m=20, rate=0.6, seed=0, n_dims=2, degree=4)
+    completer = PMC(random_state=0)
+    together = completer.fit_transform(problem.X)
+    apart = completer.transform(problem.X)
+    difference = np.abs(apart - together) / problem.truth.std(axis=0)
+    assert completer.row_determined_.sum() > 90
+    assert difference[completer.row_determined_].max() < 0.01
+
+
+@pytest.mark.parametrize("cls", [PMC, NLMC, Completer])
+def test_training_and_new_rows_of_a_manifold_are_completed_well(cls, draw):
+    problem = draw(n=90, m=8, rate=0.7, seed=0)
+    old, new = slice(0, 60), slice(60, 90)
+    completer = cls(random_state=0)
+    completed = completer.fit_transform(problem.X[old])
+    assert metrics.rse(problem.truth[old], completed, problem.mask[old]) < 0.001
+    completed = completer.transform(problem.X[new])
+    assert metrics.rse(problem.truth[new], completed, problem.mask[new]) < 0.001
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_several_manifolds_need_nothing_configured(k, draw):
+    truth, mask, X = draw(n=40 * k, m=12, rate=0.7, seed=0, degree=4, n_manifolds=k)
+    means = np.where(mask, X, np.nanmean(X, axis=0))
+    error = metrics.rse(truth, PMC(random_state=0).fit_transform(X), mask)
+    assert error < 0.02 < 0.9 < metrics.rse(truth, means, mask)
+
+
+def test_clones_and_parameters_are_faithful(completer):
+    twin = clone(completer)
+    assert twin is not completer
+    assert repr(twin.get_params()) == repr(completer.get_params())
+    again = type(completer)(**completer.get_params(deep=False))
+    assert repr(again.get_params()) == repr(completer.get_params())
+    assert completer.set_params(smoothing=1e-3, noise=2.0) is completer
+    assert (completer.get_params()["smoothing"], completer.get_params()["noise"]) == (1e-3, 2.0)
+
+
+@pytest.mark.parametrize("cls", [Completer, NLMC, PMC])
+def test_a_nested_parameter_does_not_leak_into_other_instances(cls):
+    before = cls()
+    changed = cls().set_params(kernel__width=2.0)
+    assert changed.kernel.width == 2.0
+    assert changed.get_params()["kernel__width"] == 2.0
+    assert {before.kernel.width, cls().kernel.width, PMC().kernel.width} == {"auto"}
+
+
+def test_a_nested_parameter_of_a_shared_kernel_stays_with_its_completer(problem, quick):
+    first = quick().fit(problem.X)
+    second = clone(first).set_params(kernel__multiple=0.5)
+    assert (first.kernel.multiple, second.kernel.multiple) == (3.0, 0.5)
+    assert (second.fit_transform(problem.X) != first.fit_transform(problem.X)).any()
+
+
+def test_a_pickle_completes_new_rows_identically(completer, problem, draw):
+    rows = draw(n=70, seed=2).X
+    completer.fit(problem.X)
+    expected = completer.transform(rows)
+    thawed = pickle.loads(pickle.dumps(completer))
+    assert bits(thawed.transform(rows)) == bits(expected)
+    assert_array_equal(thawed.get_feature_names_out(), completer.get_feature_names_out())
+
+
+def test_a_number_may_stand_for_missing_beside_nan(completer, problem):
+    X = np.where(problem.mask, problem.X, -999.0)
+    X[0, np.argmin(problem.mask[0])] = np.nan
+    expected = clone(completer).fit_transform(problem.X)
+    completer.set_params(missing_values=-999)
+    assert bits(completer.fit_transform(X)) == bits(expected)
+
+
+def test_names_follow_dropped_columns_and_indicators(problem, quick):
+    X = problem.X.copy()
+    X[:, 2] = np.nan
+    X[:, 4] = problem.truth[:, 4]  # never missing: gets no indicator
+    completer = quick(add_indicator=True)
+    completed = completer.fit_transform(X)
+    names = [f"x{j}" for j in (0, 1, 3, 4, 5)]
+    names += [f"missingindicator_x{j}" for j in (0, 1, 2, 3, 5)]
+    assert list(completer.get_feature_names_out()) == names
+    assert_array_equal(completed[:, 5:], np.isnan(X[:, [0, 1, 2, 3, 5]]))
+    letters = completer.get_feature_names_out(list("abcdef"))
+    assert list(letters[:5]) == list("abdef")
+    assert_array_equal(completer.transform(X).shape, completed.shape)
+
+
+@pytest.mark.parametrize("given", [["a"], list("abcdefg")])
+def test_input_features_of_the_wrong_length_are_refused(problem, quick, given):
+    with pytest.raises(ValueError, match="length equal to number of features"):
+        quick().fit(problem.X).get_feature_names_out(given)
+
+
+def test_cross_validation_of_a_pipeline_runs(completer, problem):
+    pipeline = make_pipeline(completer, StandardScaler(), Ridge(alpha=1e-3))
+    scores = cross_val_score(pipeline, problem.X[:, :5], problem.truth[:, 5], cv=3)
+    assert scores.shape == (3,)
+    assert scores.mean() > 0.8
+
+
+def test_grid_search_reaches_the_kernel(problem, quick):
+    pipeline = make_pipeline(quick(), Ridge(alpha=1e-3))
+    grid = {"pmc__kernel__multiple": [1.0, 3.0]}
+    search = GridSearchCV(pipeline, grid, cv=3).fit(problem.X[:, :5], problem.truth[:, 5])
+    assert search.best_params_["pmc__kernel__multiple"] in (1.0, 3.0)
+    first, second = search.cv_results_["mean_test_score"]
+    assert first != second
+
+
+def test_with_noise_observed_entries_move_only_when_asked(draw):
+    clean = draw(n=60, m=8, seed=0).truth
+    noisy = draw(n=60, m=8, seed=0, noise=0.05)
+    mask, X = noisy.mask, noisy.X
+    keep = PMC(noise=10.0, smoothing=1e-4, random_state=0)
+    move = clone(keep).set_params(denoise=True)
+    kept, moved = keep.fit_transform(X), move.fit_transform(X)
+    assert bits(kept[mask]) == bits(X[mask])
+    np.testing.assert_allclose(keep.residual_[mask], (X - moved)[mask], rtol=0, atol=1e-12)
+    assert (keep.residual_[~mask] == 0).all()
+    assert np.linalg.norm((moved - clean)[mask]) < 0.6 * np.linalg.norm((X - clean)[mask])
+
+
+def test_nothing_is_printed_by_default(completer, problem, capfd):
+    completer.fit_transform(problem.X)
+    completer.transform(problem.X)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("verbose", [1, 2])
+def test_verbose_speaks_through_logging(problem, quick, capsys, caplog, verbose):
+    logger = logging.getLogger("polycomplete")
+    before = (logger.level, list(logger.handlers))
+    quick(verbose=verbose).fit(problem.X)
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    lines = [f"[polycomplete] {record.getMessage()}" for record in caplog.records]
+    assert shown.err.splitlines() == lines
+    assert {record.name for record in caplog.records} == {"polycomplete"}
+    assert any("iteration" in line for line in lines) == (verbose == 2)
+    assert (logger.level, logger.handlers) == before
+
+
+@pytest.mark.parametrize(("remedy", "solver"), UNCONVERGED.items(), ids=UNCONVERGED)
+def test_an_unconverged_run_warns_once_with_the_remedy(problem, remedy, solver):
+    with pytest.warns(ConvergenceWarning, match=f"did not converge.*{remedy}=") as caught:
+        completed = PMC(solver=solver, random_state=0).fit_transform(problem.X)
+    assert len(caught) == 1
+    assert np.isfinite(completed).all()
+
+
+def test_the_result_tells_what_the_solver_did(completer, problem):
+    result = completer.fit(problem.X).result_
+    assert len(result.objective) == len(result.gammas) == result.iterations == completer.n_iter_ > 0
+    assert result.gamma == result.gammas[-1] == completer.smoothing_
+    assert (result.stop, result.converged) == ("converged", True)
+    assert result.seconds > 0
+    assert result.X.shape == problem.X.shape
+    assert_array_equal(result.ambiguous, ~completer.row_determined_)
+    assert completer.n_features_in_ == problem.X.shape[1]
+    np.testing.assert_allclose(completer.statistics_, np.nanmean(problem.X, axis=0), rtol=1e-12)
+
+
+def test_a_row_with_one_observed_entry_is_not_determined(problem):
+    X = problem.X.copy()
+    X[7, 1:] = np.nan
+    X[7, 0] = problem.truth[0, 0]
+    determined = PMC(random_state=0).fit(X).row_determined_
+    assert not determined[7]
+    assert determined.mean() > 0.9
+
+
+def test_a_row_without_an_entry_that_varies_is_not_determined(problem, quick):
+    X = problem.X.copy()
+    X[:, 1] = 7.0
+    X[5, [0, 2, 3, 4, 5]] = np.nan
+    completer = quick()
+    completed = completer.fit_transform(X)
+    np.testing.assert_allclose(completed[5], np.nanmean(X, axis=0), rtol=1e-12)
+    assert not completer.row_determined_[5]

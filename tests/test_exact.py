@@ -1,0 +1,265 @@
+"""The exact engine: gradients, the naive oracle, partial eigenpairs, memory."""
+
+import re
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from polycomplete import Completer, datasets, masks
+from polycomplete.diagnostics import check_gradient
+from polycomplete.exact import Exact, ExactProblem
+from polycomplete.kernels import RBF, Linear, Polynomial
+from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
+from tests import naive
+
+KERNELS = {
+    "rbf": RBF(width=2.0),
+    "polynomial 2": Polynomial(2, 1.0),
+    "polynomial 3": Polynomial(3, 1.0),
+    "linear": Linear(),
+    "sum": RBF(width=2.0) + 0.1 * Linear(),
+    "scaled": 0.3 * Polynomial(2, 1.0),
+}
+RULES = {"equal": Equal(), 3: Skip(3), "ramp": Ramp(), "inverse": Inverse()}
+every_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=map(str, RULES))
+every_power = pytest.mark.parametrize("p", [1.0, 0.5, 0.1, 0.0, -0.5])
+PARTIAL = Exact(eigen="partial")
+
+
+def pose(kernel, rule, p=0.5, dtype=np.float64, smoothing=1.0, **options):
+    """Return a small problem with frozen weights, a point and the smoothing."""
+    rng = np.random.default_rng(0)
+    X, mask = rng.standard_normal((14, 4)), rng.random((14, 4)) < 0.6
+    problem = ExactProblem(X.astype(dtype), mask, kernel, Schatten(p, rule), **options)
+    gamma = smoothing * problem.unit
+    z = problem.pack((0.5 * X).astype(dtype))
+    problem.reweigh(z, gamma)
+    return problem, z, gamma
+
+
+def manifold(rule, p, engine, kernel=None):
+    """Return a problem on 200 rows of a smooth surface, and a point."""
+    X = datasets.make_polynomial_manifold(200, 6, random_state=0)
+    mask = masks.uniform(X.shape, 0.7, random_state=0)
+    kernel = RBF().resolve(X, mask) if kernel is None else kernel
+    problem = ExactProblem(np.where(mask, X, 0), mask, kernel, Schatten(p, rule), engine)
+    return problem, 0.5 * X[~mask]
+
+
+def distance(found, expected):
+    """Return the largest error of a gradient relative to its largest entry."""
+    return np.max(np.abs(found - expected)) / np.max(np.abs(expected))
+
+
+def assert_gradient_fits_value(problem, z, gamma):
+    check = check_gradient(lambda at: problem.value_and_gradient(at, gamma), z, largest=0.3)
+    assert 1.85 < check.slope < 2.15
+    expected = naive.differences(lambda at: problem.value_and_gradient(at, gamma)[0], z)
+    assert distance(problem.value_and_gradient(z, gamma)[1], expected) < 1e-7
+
+
+@every_kernel
+@every_rule
+def test_gradient_in_double_precision(kernel, rule):
+    assert_gradient_fits_value(*pose(kernel, rule))
+
+
+@every_kernel
+@every_rule
+def test_gradient_in_single_precision(kernel, rule):
+    problem, z, gamma = pose(kernel, rule, dtype=np.float32)
+    check = check_gradient(lambda at: problem.value_and_gradient(at, gamma), z, largest=0.3)
+    assert 1.8 < check.slope < 2.2
+    gradient = problem.value_and_gradient(z, gamma)[1]
+    double, at, gamma = pose(kernel, rule)
+    # 2⁻²⁴ times the ratio of the largest eigenvalue to γ, about 14 here, and a few roundings.
+    assert distance(gradient, double.value_and_gradient(at, gamma)[1]) < 5e-5
+    assert gradient.dtype == problem.kernel.gram(problem.unpack(z)).dtype == np.float32
+
+
+@every_power
+@pytest.mark.parametrize("rule", [Equal(), Ramp(), Skip(3)], ids=str)
+def test_gradient_for_each_power(p, rule):
+    assert_gradient_fits_value(*pose(RBF(width=2.0), rule, p, smoothing=0.1))
+
+
+@every_kernel
+@pytest.mark.parametrize("p", [0.5, -0.5])
+def test_gradient_with_noise_moves_every_entry(kernel, p):
+    problem, z, gamma = pose(kernel, Ramp(), p, noise=3.0)
+    assert z.size == problem.X.size
+    assert_gradient_fits_value(problem, z, gamma)
+
+
+@every_power
+@pytest.mark.parametrize("rule", [Equal(), Ramp(), Skip(3)], ids=str)
+@pytest.mark.parametrize("rank", [4, 6])
+def test_gradient_of_partial_eigenpairs(p, rule, rank):
+    # The Gram matrix has rank 4, so that the leading pairs are exact and the tail is nil.
+    engine = Exact(eigen="partial", rank=rank)
+    assert_gradient_fits_value(*pose(Linear(), rule, p, engine=engine))
+
+
+@every_kernel
+@pytest.mark.parametrize(("name", "rule"), RULES.items(), ids=map(str, RULES))
+@pytest.mark.parametrize("p", [1.0, 0.5])
+def test_value_is_that_of_the_oracle(kernel, name, rule, p):
+    problem, z, gamma = pose(kernel, rule, p)
+    expected = naive.objective(kernel, problem.unpack(z), name, p, gamma)
+    assert problem.value_and_gradient(z, gamma)[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_noise_adds_half_its_square_on_observed_entries():
+    problem, z, gamma = pose(RBF(width=2.0), Ramp(), noise=3.0)
+    X = problem.unpack(z)
+    residual = sum((X[i, j] - problem.X[i, j]) ** 2 for i, j in np.argwhere(problem.mask))
+    plain = pose(RBF(width=2.0), Ramp())[0]
+    plain.X = X
+    expected = plain.value_and_gradient(plain.pack(X), gamma)[0] + 1.5 * residual
+    assert problem.value_and_gradient(z, gamma)[0] == pytest.approx(expected, rel=1e-13)
+
+
+def test_unpack_leaves_observed_entries_alone():
+    problem, z, _ = pose(RBF(width=2.0), Equal())
+    X = problem.unpack(z + 1)
+    assert np.array_equal(X[problem.mask], problem.X[problem.mask])
+    assert np.array_equal(problem.pack(X), z + 1)
+
+
+def test_only_missing_cells_count_as_unknown():
+    problem, z, gamma = pose(RBF(width=2.0), Equal())
+    junk = ExactProblem(
+        np.where(problem.mask, problem.X, np.nan), problem.mask, problem.kernel, problem.penalty
+    )
+    one, two = (each.value_and_gradient(z, gamma) for each in (problem, junk))
+    assert one[0] == two[0]
+    assert np.array_equal(one[1], two[1])
+
+
+def test_adaptive_weights_are_equal_until_frozen_and_then_stay():
+    X, mask = np.random.default_rng(0).standard_normal((12, 3)), np.zeros((12, 3), bool)
+    problem = ExactProblem(X, mask, RBF(width=2.0), Schatten(0.5, Inverse()))
+    plain = ExactProblem(X, mask, RBF(width=2.0), Schatten(0.5))
+    z = problem.pack(X)
+    assert problem.value_and_gradient(z, 0.1)[0] == plain.value_and_gradient(z, 0.1)[0]
+    problem.reweigh(z, 0.1)
+    frozen = problem.weights.copy()
+    assert problem.value_and_gradient(z, 0.1)[0] < plain.value_and_gradient(z, 0.1)[0]
+    problem.value_and_gradient(2 * z, 0.1)
+    assert np.array_equal(problem.weights, frozen)
+
+
+def test_reweigh_leaves_fixed_rules_alone():
+    problem, z, gamma = pose(RBF(width=2.0), Ramp())
+    problem.reweigh(z, gamma)
+    assert problem.weights is None
+
+
+@pytest.mark.parametrize("p", [1.0, 0.0, -0.5])
+@pytest.mark.parametrize("rule", [Equal(), Skip(3)], ids=str)
+@pytest.mark.parametrize("gamma", [1e-1, 1e-3])
+@pytest.mark.parametrize("calls", [1, 3])
+def test_partial_is_full_up_to_the_square_of_the_tail(p, rule, gamma, calls):
+    """The first call starts from random vectors, the others from those of the call before."""
+    full, z = manifold(rule, p, Exact())
+    partial, _ = manifold(rule, p, PARTIAL)
+    for _ in range(calls):
+        value, gradient = partial.value_and_gradient(z, gamma)
+    exact, expected = full.value_and_gradient(z, gamma)
+    tail = partial.spectrum(z, gamma)[2].tail
+    assert tail < 0.01 * gamma
+    # The penalty is concave: charging the tail its slope at zero can only be too much.
+    excess = value - exact
+    assert -1e-12 * exact < excess < gamma ** (p / 2 - 1) * tail**2 / gamma
+    assert distance(gradient, expected) < 1e-5
+
+
+@pytest.mark.parametrize("gamma", [1e-1, 1e-3])
+def test_partial_with_ramp_errs_by_no_more_than_the_tail_pays(gamma):
+    """One weight stands for those of the whole tail, between that of its first and 1."""
+    full, z = manifold(Ramp(), 0.5, Exact())
+    partial, _ = manifold(Ramp(), 0.5, PARTIAL)
+    spectrum = partial.spectrum(z, gamma)[2]
+    share = 1 - len(spectrum.eigenvalues) / 200
+    gap = partial.value_and_gradient(z, gamma)[0] - full.value_and_gradient(z, gamma)[0]
+    assert abs(gap) < share * gamma ** (0.5 / 2 - 1) * spectrum.tail
+
+
+@pytest.mark.parametrize("rule", [Equal(), Ramp(), Skip(3)], ids=str)
+def test_partial_is_exact_where_the_rank_is_low(rule):
+    full, z = manifold(rule, 0.5, Exact(), Linear())
+    partial, _ = manifold(rule, 0.5, Exact(eigen="partial", rank=6), Linear())
+    one, two = (each.value_and_gradient(z, 1.0) for each in (full, partial))
+    # 194 eigenvalues that should be 0 are so up to 200 roundings of the largest, about 1000.
+    assert two[0] == pytest.approx(one[0], rel=1e-10)
+    assert distance(two[1], one[1]) < 1e-10
+
+
+def test_a_fixed_rank_gives_that_many_pairs_and_the_trace_of_the_rest():
+    problem, z = manifold(Equal(), 0.5, Exact(eigen="partial", rank=10))
+    K, spectrum = problem.spectrum(z, 1e-6)[1:]
+    values = np.linalg.eigvalsh(K)[::-1]
+    assert spectrum.vectors.shape == (200, 10)
+    np.testing.assert_allclose(spectrum.vectors.T @ spectrum.vectors, np.eye(10), atol=1e-13)
+    np.testing.assert_allclose(spectrum.eigenvalues[:5], values[:5], rtol=1e-6)
+    assert spectrum.tail == pytest.approx(np.trace(K) - spectrum.eigenvalues.sum(), rel=1e-12)
+
+
+def test_full_spectrum_is_descending_and_not_negative():
+    problem, z = manifold(Equal(), 0.5, Exact())
+    K, spectrum = problem.spectrum(z, 1e-6)[1:]
+    assert np.all(np.diff(spectrum.eigenvalues) <= 0)
+    assert spectrum.eigenvalues[-1] >= 0
+    assert spectrum.tail == 0
+    rebuilt = (spectrum.vectors * spectrum.eigenvalues) @ spectrum.vectors.T
+    np.testing.assert_allclose(rebuilt, K, atol=1e-12)
+
+
+def test_an_unknown_kind_of_eigenpairs_is_named():
+    with pytest.raises(ValueError, match=r'"full" or "partial", got \'some\''):
+        Exact(eigen="some").check(10)
+
+
+def test_a_problem_that_does_not_fit_is_refused_with_a_way_out():
+    engine = Exact(max_memory=1e9)
+    with pytest.raises(MemoryError, match=r"6\.40 GB for 10000 rows.*1\.00 GB") as refused:
+        engine.check(10_000)
+    message = str(refused.value)
+    assert "max_memory" in message
+    assert "transform" in message
+    fits = int(re.search(r"X\[:(\d+)\]", message)[1])
+    engine.check(fits)
+    with pytest.raises(MemoryError):
+        engine.check(fits + 1)
+
+
+def test_refusal_comes_before_anything_is_allocated():
+    X = np.random.default_rng(0).standard_normal((3000, 2))
+    X[::2, 0] = np.nan
+    completer = Completer(engine=Exact(max_memory=1e6))
+    tracemalloc.start()
+    try:
+        with pytest.raises(MemoryError):
+            completer.fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2e6  # a Gram matrix would be 72e6
+
+
+@pytest.mark.parametrize("kernel", [RBF(width=3.0), Polynomial(3), Linear()], ids=str)
+@pytest.mark.parametrize("engine", [Exact(), PARTIAL], ids=["full", "partial"])
+def test_one_evaluation_stays_within_the_memory_it_announces(kernel, engine):
+    rng = np.random.default_rng(0)
+    X, mask = rng.standard_normal((1500, 6)), rng.random((1500, 6)) < 0.7
+    problem = ExactProblem(X, mask, kernel, Schatten(0.5, Ramp()), engine)
+    z = problem.pack(X)
+    tracemalloc.start()
+    try:
+        problem.value_and_gradient(z, 1e-2)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert engine.memory_needed(1500) / 4 < peak < engine.memory_needed(1500)

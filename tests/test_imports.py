@@ -1,0 +1,124 @@
+"""How the modules hang together: layers without cycles, light to import, short, silent."""
+
+import ast
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import polycomplete
+
+ROOT = Path(polycomplete.__file__).parent
+FILES = sorted(ROOT.rglob("*.py"))
+OPTIONAL = ["pandas", "polars", "pyarrow", "matplotlib", "torch", "cupy", "dask"]
+#: From bottom to top; a part imports from layers below its own only.
+LAYERS = [
+    {"_machine", "kernels", "masks", "scaling", "frames", "tuning", "theory", "datasets"},
+    {"penalties", "metrics"},
+    {"exact"},
+    {"rows"},
+    {"solvers"},
+    {"surface"},
+    {"completers"},
+    {"methods"},
+    {"diagnostics"},
+    {"__init__"},
+]
+#: Parts beside the core, and all that they may import of the package.
+ASIDE = {
+    "theory": set(),
+    "metrics": {"masks"},
+    "masks": set(),
+    "datasets": set(),
+    "scaling": set(),
+    "frames": set(),
+    "tuning": set(),
+}
+
+
+def dotted(path):
+    """Return the name of a module of the package: "rows.solve", or "" for the package itself."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+MODULES = {dotted(path): path for path in FILES}
+
+
+def imported(path):
+    """Return the modules of the package that a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            inside = [f"{node.module}.{alias.name}" for alias in node.names]
+            known = [name for name in inside if name.removeprefix("polycomplete.") in MODULES]
+            names = known or [node.module]
+        else:
+            continue
+        found |= {name for name in names if name.split(".")[0] == "polycomplete"}
+    return {name.removeprefix("polycomplete").removeprefix(".") for name in found}
+
+
+def part_of(module):
+    return module.split(".")[0] or "__init__"
+
+
+def layer_of(part):
+    return next(i for i, layer in enumerate(LAYERS) if part in layer)
+
+
+def test_every_part_has_its_place():
+    assert {part_of(module) for module in MODULES} == set().union(*LAYERS)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_point_downwards(module):
+    own = part_of(module)
+    others = {part_of(name) for name in imported(MODULES[module])} - {own}
+    assert {part for part in others if layer_of(part) >= layer_of(own)} == set()
+    if own in ASIDE:
+        assert others <= ASIDE[own]
+
+
+def test_there_are_no_cycles():
+    graph = {module: imported(path) - {module} for module, path in MODULES.items()}
+    assert sum(map(len, graph.values())) > 20
+    TopologicalSorter(graph).prepare()  # raises CycleError
+
+
+def outside(path):
+    """Return the libraries that a file imports, anywhere in it."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return {name.split(".")[0] for name in plain | {
+        node.module for node in nodes if isinstance(node, ast.ImportFrom)}}  # fmt: skip
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_file_imports_an_optional_library(module):
+    assert outside(MODULES[module]) & set(OPTIONAL) == set()
+
+
+def test_the_package_works_without_any_optional_library():
+    # scikit-learn imports pandas by itself where it is installed, so that it has to be hidden.
+    code = f"import sys\nsys.modules.update(dict.fromkeys({OPTIONAL}))\nimport polycomplete\n"
+    code += "print(polycomplete.PMC().fit_transform([[1.0, None], [2.0, 5.0]]).tolist())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("[[1.0, 5.0], [2.0, 5.0]]", "")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_files_are_short(module):
+    assert len(MODULES[module].read_text().splitlines()) <= 400
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nothing_prints(module):
+    calls = [node.func for node in ast.walk(ast.parse(MODULES[module].read_text()))
+             if isinstance(node, ast.Call)]  # fmt: skip
+    assert "print" not in {func.id for func in calls if isinstance(func, ast.Name)}

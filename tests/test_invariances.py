@@ -1,0 +1,130 @@
+"""What must not change the answer: order, units, dtype, container, company."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from polycomplete import NLMC, PMC, Continuation, datasets, masks
+
+SEEDS = st.integers(0, 10_000)
+FEW = settings(max_examples=8, deadline=None, derandomize=True)
+SOLVER = Continuation(rescues=0, blend=False)
+
+
+def completer(cls=PMC, **params):
+    params = {"smoothing": 1e-3, "scale": "standard", "random_state": 0} | params
+    return cls(solver=SOLVER, **params)
+
+
+def holed(seed, n=30, m=5):
+    truth = datasets.make_polynomial_manifold(n, m, n_dims=1, degree=3, random_state=seed)
+    return masks.apply(truth, masks.uniform(truth.shape, 0.8, random_state=seed))
+
+
+def completed(X, cls=PMC, **params):
+    return completer(cls, **params).fit_transform(X)
+
+
+def assert_close(actual, expected, spread, tolerance=1e-4):
+    """Compare in units of each column's spread; a run ends when entries move less than 1e-3."""
+    assert np.max(np.abs(actual - expected) / spread) < tolerance
+
+
+@pytest.mark.parametrize("cls", [PMC, NLMC])
+@given(seed=SEEDS)
+@FEW
+def test_permuted_rows_give_permuted_rows(cls, seed):
+    X = holed(seed)
+    order = np.random.default_rng(seed).permutation(len(X))
+    spread = np.nanstd(X, axis=0)
+    assert_close(completed(X[order], cls), completed(X, cls)[order], spread)
+
+
+@pytest.mark.parametrize("scale", ["standard", "sqrt", "range", None])
+@given(seed=SEEDS)
+@FEW
+def test_permuted_columns_give_permuted_columns(scale, seed):
+    X = holed(seed)
+    order = np.random.default_rng(seed).permutation(X.shape[1])
+    spread = np.nanstd(X, axis=0)[order]
+    together = completed(X, scale=scale)[:, order]
+    assert_close(completed(X[:, order], scale=scale), together, spread)
+
+
+@pytest.mark.parametrize("cls", [PMC, NLMC])
+@given(powers=st.lists(st.integers(-20, 20), min_size=5, max_size=5), seed=SEEDS)
+@FEW
+def test_units_that_are_powers_of_two_change_no_bit_of_standardised_data(cls, powers, seed):
+    X, units = holed(seed), 2.0 ** np.array(powers)
+    assert_array_equal(completed(X * units, cls), completed(X, cls) * units)
+
+
+@pytest.mark.parametrize("scale", ["auto", "standard", "sqrt", "range"])
+@given(power=st.integers(-450, 450), seed=SEEDS)
+@FEW
+def test_one_unit_for_all_columns_changes_no_bit(scale, power, seed):
+    X, unit = holed(seed), 4.0**power  # whose square root is exact too
+    assert_array_equal(completed(X * unit, scale=scale), completed(X, scale=scale) * unit)
+
+
+@given(shift=st.floats(-100, 100), seed=SEEDS)
+@FEW
+def test_an_added_constant_comes_back_added(shift, seed):
+    X = holed(seed)
+    assert_close(completed(X + shift) - shift, completed(X), np.nanstd(X, axis=0))
+
+
+@pytest.mark.parametrize("cls", [PMC, NLMC])
+@given(seed=SEEDS)
+@FEW
+def test_single_precision_input_gives_the_same_numbers(cls, seed):
+    X = holed(seed)
+    single = completed(X.astype(np.float32), cls)
+    assert_close(single, completed(X, cls), np.nanstd(X, axis=0))
+
+
+@given(seed=SEEDS)
+@FEW
+def test_a_data_frame_and_an_array_give_the_same_bits(seed):
+    X = holed(seed)
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    assert_array_equal(completed(frame).to_numpy(), completed(X))
+
+
+@given(seed=SEEDS, layout=st.sampled_from(["F", "view", "list"]))
+@FEW
+def test_the_memory_layout_changes_no_bit(seed, layout):
+    X = holed(seed)
+    same = {"F": np.asfortranarray(X), "view": np.repeat(X, 2, axis=0)[::2], "list": X.tolist()}
+    assert_array_equal(completed(same[layout]), completed(X))
+
+
+@given(seed=SEEDS, count=st.integers(1, 79))
+@FEW
+def test_new_rows_do_not_depend_on_their_company(seed, count):
+    fitted = completer().fit(holed(seed))
+    rows = holed(seed + 1, n=80)
+    rows[3] = np.nan
+    together = fitted.transform(rows)
+    chosen = np.random.default_rng(seed).permutation(80)[:count]
+    assert_array_equal(fitted.transform(rows[chosen]), together[chosen])
+    alone = np.vstack([fitted.transform(rows[[i]]) for i in chosen[:5]])
+    assert_array_equal(alone, together[chosen[:5]])
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=3, deadline=None, derandomize=True)
+def test_a_seed_decides_everything(seed):
+    X = holed(0, n=60, m=8)
+    auto = {"smoothing": "auto", "scale": "auto", "random_state": seed}
+    assert_array_equal(completed(X, **auto), completed(X, **auto))
+
+
+@given(seed=SEEDS)
+@FEW
+def test_without_anything_to_choose_the_seed_changes_nothing(seed):
+    X = holed(0)
+    assert_array_equal(completed(X, random_state=seed), completed(X, random_state=0))

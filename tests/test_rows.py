@@ -1,0 +1,250 @@
+"""Row energies against really removing rows, steps, neighbours, and several starts."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polycomplete import datasets
+from polycomplete.kernels import RBF, Polynomial
+from polycomplete.rows import Candidates, candidates, learn, nearest, settle
+from polycomplete.rows.solve import _block_rows
+from tests import naive
+
+KERNELS = {
+    "rbf": RBF(width=1.5),
+    "polynomial": Polynomial(2, 1.0),
+    "sum": RBF(width=2.0) + 0.3 * Polynomial(3, 1.0),
+}
+every_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+GAMMA = 1e-2
+
+
+@pytest.fixture(name="X")
+def rows():
+    return np.random.default_rng(0).standard_normal((12, 4))
+
+
+@pytest.fixture(scope="module", name="surface")
+def surface_with_holes():
+    """Return complete rows of a surface, further rows, what is seen of them, and two models."""
+    X = datasets.make_polynomial_manifold(160, 8, random_state=0)
+    seen = np.random.default_rng(0).random((60, 8)) < 0.6
+    models = [learn(RBF(width=8.0), X[:100], gamma) for gamma in (1e-3, 1e-6)]
+    return X[:100], X[100:], seen, models
+
+
+@every_kernel
+def test_the_log_determinant_splits_off_the_energy_of_a_row(kernel, X):
+    def log_determinant(rows):
+        return np.linalg.slogdet(naive.gram(kernel, rows) + GAMMA * np.eye(len(rows)))[1]
+
+    whole = log_determinant(X)
+    energy = learn(kernel, X, GAMMA).value(X, np.arange(12))
+    for j in range(12):
+        others = log_determinant(np.delete(X, j, axis=0))
+        assert whole == pytest.approx(others + np.log(energy[j] + GAMMA), rel=1e-11)
+
+
+@every_kernel
+def test_energy_in_place_of_a_row_is_the_energy_without_it(kernel, X):
+    model = learn(kernel, X, GAMMA)
+    moved = X + 0.3
+    found = model.value(moved, np.arange(12))
+    expected = [naive.row_energy(kernel, X, j, moved[j], GAMMA) for j in range(12)]
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    for j in range(12):
+        without = learn(kernel, np.delete(X, j, axis=0), GAMMA)
+        assert found[j] == pytest.approx(without.value(moved[j : j + 1])[0], rel=1e-10)
+
+
+@every_kernel
+def test_energy_of_a_new_row_is_its_definition(kernel, X):
+    new = X[:5] * 0.7 + 0.2
+    expected = [naive.row_energy(kernel, X, None, x, GAMMA) for x in new]
+    np.testing.assert_allclose(learn(kernel, X, GAMMA).value(new), expected, rtol=1e-10)
+
+
+def test_left_out_is_each_row_given_the_others_and_never_negative(X):
+    model = learn(RBF(width=1.5), X, GAMMA)
+    assert np.array_equal(model.left_out(), model.value(X, np.arange(12)))
+    twins = np.repeat(X, 2, axis=0)
+    assert learn(RBF(width=1.5), twins, 1e-14).left_out().min() >= 0
+
+
+def test_dropped_directions_hardly_count():
+    X = datasets.make_polynomial_manifold(50, 5, random_state=0)
+    kernel, gamma = RBF(width=10.0), 1e-4
+    model = learn(kernel, X, gamma)
+    assert model.factor.shape[1] < 40
+    expected = [naive.row_energy(kernel, X, j, X[j], gamma) for j in range(10)]
+    # At most fifty directions, each below γ/1000 and charged by its square over γ.
+    np.testing.assert_allclose(model.left_out()[:10], expected, atol=50 * 1e-6 * gamma)
+
+
+@every_kernel
+@pytest.mark.parametrize("in_place", [False, True])
+def test_expand_gives_the_energy_and_its_gradient(kernel, in_place, X):
+    model = learn(kernel, X, GAMMA)
+    at = X[::2] * 0.9 + 0.1
+    who = np.arange(0, 12, 2) if in_place else None
+    E, gradient, _ = model.expand(at, who)
+    np.testing.assert_allclose(E, model.value(at, who), rtol=1e-12)
+    for i, x in enumerate(at):
+        own = None if who is None else who[i : i + 1]
+        expected = naive.differences(lambda u, own=own: model.value(u[None], own)[0], x)
+        np.testing.assert_allclose(gradient[i], expected, rtol=1e-6, atol=1e-7)
+
+
+@every_kernel
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("gamma", [1.0, 1e-3, 1e-8])
+def test_gauss_newton_matrix_is_positive_semidefinite(kernel, in_place, gamma, X):
+    at = np.vstack([X, X + 2.0])
+    who = np.tile(np.arange(12), 2) if in_place else None
+    H = learn(kernel, X, gamma).expand(at, who)[2]
+    np.testing.assert_allclose(H, H.transpose(0, 2, 1), rtol=1e-12, atol=1e-12)
+    # What is subtracted from the metric has entries of its size.
+    size = 2 * sum(kernel.metric(at)) * (1 + np.sum(at**2, axis=1))
+    assert np.all(np.linalg.eigvalsh(H)[:, 0] > -1e-12 * size)
+
+
+@every_kernel
+def test_gauss_newton_matrix_is_the_hessian_where_nothing_is_left_unexplained(kernel, X):
+    model = learn(kernel, X, 1e-10)  # far below the smallest eigenvalue: landmarks have no energy
+    H = model.expand(X)[2]
+    for x, h in zip(X, H, strict=True):
+        hessian = naive.jacobian(lambda u: model.expand(u[None])[1][0], x)
+        np.testing.assert_allclose(h, hessian, atol=1e-8 * np.abs(h).max())
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_settle_never_raises_the_energy_and_never_moves_observed_entries(surface, in_place):
+    rows, new, seen, models = surface
+    who = np.arange(60) if in_place else None
+    X = np.where(seen, new, rows[40])
+    damping = np.full(60, 0.1)
+    for _ in range(12):
+        before = models[1].value(X, who)
+        Y, E, damping = settle(models[1], X, seen, damping, who, steps=1)
+        assert np.all(before >= E)
+        np.testing.assert_allclose(E, models[1].value(Y, who), rtol=1e-9, atol=1e-14)
+        assert np.array_equal(Y[seen], new[seen])
+        X = Y
+    assert np.all((damping >= 1e-9) & (damping <= 1e3))
+    assert np.median(E) < 1e-3 * np.median(models[1].value(np.where(seen, new, rows[40]), who))
+
+
+def test_settle_leaves_a_complete_row_alone(surface):
+    _, new, seen, models = surface
+    found = settle(models[0], new, np.ones_like(seen), np.full(60, 0.1))[0]
+    assert np.array_equal(found, new)
+
+
+def test_candidates_complete_rows_of_the_surface(surface):
+    rows, new, seen, models = surface
+    found, energy = candidates(models, new, seen, rows, k=6).best()
+    assert np.array_equal(found[seen], new[seen])
+    well = seen.sum(axis=1) >= 5
+    error = np.abs(found - new).max(axis=1) / new.std()
+    assert np.median(error[well]) < 0.01
+    np.testing.assert_allclose(energy, models[-1].value(found), rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("seed", range(2))
+def test_candidates_do_not_depend_on_company_or_order(surface, in_place, seed):
+    rows, new, seen, models = surface
+    if in_place:
+        new, options = rows[:60], {"who": np.arange(60), "lender": np.arange(60)}
+    else:
+        options = {}
+    whole = candidates(models, new, seen, rows, k=3, **options)
+    rng = np.random.default_rng(seed)
+    some = rng.permutation(60)[: rng.integers(1, 61)]
+    part = {name: value[some] for name, value in options.items()}
+    found = candidates(models, new[some], seen[some], rows, k=3, **part)
+    assert np.array_equal(found.rows, whole.rows[some])
+    assert np.array_equal(found.energy, whole.energy[some])
+
+
+def test_candidates_in_several_blocks_are_those_of_one(surface, monkeypatch):
+    rows, new, seen, models = surface
+    whole = candidates(models, new, seen, rows, k=3)
+    monkeypatch.setattr("polycomplete.rows.solve.BLOCK_BYTES", 8 * 3 * 8 * 100 * 7)
+    assert _block_rows(models, 8, 3) == 7
+    found = candidates(models, new, seen, rows, k=3)
+    # Rounding may lead along another path of accepted steps to the same energy.
+    np.testing.assert_allclose(found.energy, whole.energy, atol=1e-13)
+    np.testing.assert_allclose(found.rows, whole.rows, atol=1e-5)
+
+
+def test_a_row_starts_from_its_neighbours_but_not_from_itself(surface, monkeypatch):
+    rows, _, seen, models = surface
+    given, at = rows[:60], np.arange(60)
+    stay = lambda model, Y, *rest: (Y, np.zeros(len(Y)), None)  # noqa: E731
+    monkeypatch.setattr("polycomplete.rows.solve.settle", stay)
+    found = candidates(models, given, seen, rows, lender=at, k=2).rows
+    expected = rows[nearest(given, seen, rows, 2, at)]
+    assert np.array_equal(found, np.where(seen[:, None], given[:, None], expected))
+    assert np.array_equal(candidates(models, given, seen, rows, k=1).rows[:, 0], given)
+
+
+def test_there_are_never_more_candidates_than_rows_to_start_from(surface):
+    rows, new, seen, models = surface
+    assert candidates(models, new[:2], seen[:2], rows[:4], k=9).rows.shape == (2, 4, 8)
+    inside = np.array([0, -1])
+    lent = candidates(models, new[:2], seen[:2], rows[:4], lender=inside, k=9)
+    assert lent.rows.shape == (2, 3, 8)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_nearest_is_that_of_brute_force(seed, with_own):
+    rng = np.random.default_rng(seed)
+    X, pool = rng.standard_normal((5, 3)), rng.standard_normal((7, 3))
+    mask = rng.random(X.shape) < 0.6
+    own = rng.integers(-1, 7, 5) if with_own else None
+    for i, found in enumerate(nearest(X, mask, pool, 4, own)):
+        distances = [sum((X[i] - y)[mask[i]] ** 2) for y in pool]
+        if own is not None and own[i] >= 0:
+            distances[own[i]] = np.inf
+        taken = np.array(distances)[found]
+        np.testing.assert_allclose(taken, np.sort(distances)[:4], atol=1e-13)
+
+
+def test_best_takes_the_lowest_energy():
+    rows = np.arange(12.0).reshape(2, 3, 2)
+    found, energy = Candidates(rows, np.array([[3.0, 1.0, 2.0], [0.5, 4.0, 9.0]])).best()
+    assert np.array_equal(found, [[2.0, 3.0], [6.0, 7.0]])
+    assert np.array_equal(energy, [1.0, 0.5])
+
+
+def test_blend_keeps_the_best_where_candidates_agree():
+    rows = np.array([[[1.0, 2.0], [1.0, 2.01], [1.0, 1.99]]])
+    found, ambiguous = Candidates(rows, np.array([[2e-6, 1e-6, 2e-6]])).blend(1e-6, 1.0)
+    assert np.array_equal(found, [[1.0, 2.01]])
+    assert not ambiguous[0]
+
+
+def test_blend_averages_where_candidates_differ_and_fit_equally_well():
+    rows = np.array([[[0.0, 5.0], [0.0, 7.0]]])
+    found, ambiguous = Candidates(rows, np.array([[1e-6, 1e-6]])).blend(1e-6, 1.0)
+    np.testing.assert_allclose(found, [[0.0, 6.0]], rtol=1e-15)
+    assert ambiguous[0]
+
+
+def test_blend_does_not_listen_to_candidates_that_fit_badly():
+    rows = np.array([[[0.0, 5.0], [0.0, 7.0]]])
+    found, ambiguous = Candidates(rows, np.array([[1e-6, 1e-3]])).blend(1e-6, 1.0)
+    assert np.array_equal(found, [[0.0, 5.0]])
+    assert not ambiguous[0]
+
+
+def test_blend_counts_differences_below_the_typical_energy_as_nothing():
+    rows = np.array([[[0.0, 5.0], [0.0, 7.0]]])
+    energy = np.array([[1e-12, 1e-6]])
+    assert not Candidates(rows, energy).blend(1e-12, 1.0)[1][0]
+    found, ambiguous = Candidates(rows, energy).blend(1e-3, 1.0)
+    assert ambiguous[0]
+    np.testing.assert_allclose(found, [[0.0, 6.0]], atol=1e-2)
