@@ -123,7 +123,7 @@ class Continuation(BaseEstimator):
             run.stage(smoothing)
             yield smoothing, problem.unpack(run.z)
         run.rescue(COARSE)
-        yield COARSE, self._blended(problem, run, COARSE)[0]
+        yield COARSE, problem.unpack(run.z)
 
     def solve(self, problem: ExactProblem, smoothing: float) -> Result:
         """Minimise the problem down to a smoothing."""
@@ -142,17 +142,10 @@ class Continuation(BaseEstimator):
             stop = ended.reason
         if stop in ("time_limit", "callback"):
             return run.monitor.result(run.problem.unpack(run.z), stop, run.problem.kernel)
-        X, ambiguous = self._blended(problem, run, smoothing)
+        X, ambiguous = run.problem.unpack(run.z), None
+        if self.blend and problem.noise is None:
+            X, ambiguous = blend_ambiguous(problem, X, max(smoothing, 1e-6) * problem.unit)
         return run.monitor.result(X, stop, run.problem.kernel, ambiguous)
-
-    def _blended(
-        self, problem: ExactProblem, run: _Run, smoothing: float
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the completed matrix and which rows are ambiguous, by the original kernel."""
-        X = run.problem.unpack(run.z)
-        if not self.blend or problem.noise is not None:
-            return X, None
-        return blend_ambiguous(problem, X, max(smoothing, 1e-6) * problem.unit)
 
 
 class _Run:

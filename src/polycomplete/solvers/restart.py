@@ -43,23 +43,33 @@ def blend_ambiguous(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Give rows with several plausible completions their mean; return X and which rows.
 
-    The few observed entries of such a row fit several places of the surface equally well.
+    The few observed entries of such a row fit several places of the surface equally well. A quick
+    look at a coarse model leaves few rows to look at closely.
     """
     energies = _surfaces(problem, X, gamma)
-    now = energies[-1].left_out()
     rows = np.flatnonzero(~problem.mask.all(axis=1))
+    for models in (energies[:1], energies):
+        if len(rows):
+            mixed, ambiguous = _plausible(problem, models, X, rows)
+            rows, mixed = rows[ambiguous], mixed[ambiguous]
+    X, found = X.copy(), np.zeros(len(X), dtype=bool)
+    if len(rows):
+        X[rows], found[rows] = mixed, True
+    return X, found
+
+
+def _plausible(
+    problem: ExactProblem, energies: list[RowEnergy], X: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each row the mean of its plausible completions, and whether they differ."""
+    now = energies[-1].left_out()
     trusted = np.argsort(-now, kind="stable")[int(UNTRUSTED / 2 * len(X)) :]
     tried = _retry(energies, X, problem.mask, rows, trusted, k=10)
     both = Candidates(
         np.concatenate([X[rows][:, None], tried.rows], axis=1),
         np.concatenate([now[rows][:, None], tried.energy], axis=1),
     )
-    mixed, found = both.blend(float(np.median(now)), typical_distance(X, problem.mask))
-    ambiguous = np.zeros(len(X), dtype=bool)
-    ambiguous[rows[found]] = True
-    X = X.copy()
-    X[rows[found]] = mixed[found]
-    return X, ambiguous
+    return both.blend(float(np.median(now)), typical_distance(X, problem.mask))
 
 
 def _surfaces(problem: ExactProblem, X: np.ndarray, gamma: float) -> list[RowEnergy]:

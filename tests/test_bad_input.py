@@ -1,0 +1,249 @@
+"""Odd and wrong input: the right answer, or one clear sentence."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from polycomplete import (
+    NLMC,
+    PMC,
+    RBF,
+    Completer,
+    Continuation,
+    Exact,
+    Polynomial,
+    Schatten,
+    Skip,
+)
+
+NAN = np.nan
+SMALL = {
+    "one entry": ([[5.0]], [[5.0]]),
+    "one row": ([[1.0, 2.0, 3.0]], [[1.0, 2.0, 3.0]]),
+    "one row with a hole": ([[1.0, NAN, 3.0]], [[1.0, 3.0]]),
+    "one column": ([[1.0], [NAN], [3.0]], [[1.0], [2.0], [3.0]]),
+    "two rows": ([[1.0, NAN], [2.0, 3.0]], [[1.0, 3.0], [2.0, 3.0]]),
+    "two rows, three columns": ([[1, NAN, 4], [2, 3, 5]], [[1, 3, 4], [2, 3, 5]]),
+    "one row again and again": ([[1.0, 2.0], [1.0, NAN], [1.0, 2.0]], [[1.0, 2.0]] * 3),
+    "whole numbers": ([[1, 2], [3, 4], [5, 7]], [[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]]),
+    "booleans": ([[True, False], [False, False]], [[1.0, 0.0], [0.0, 0.0]]),
+}
+REFUSED = {
+    "no rows": (np.empty((0, 3)), "0 sample"),
+    "no columns": (np.empty((3, 0)), "0 feature"),
+    "an empty list": ([], "2D array"),
+    "a frame without rows": (pd.DataFrame({"a": [1.0]}).iloc[:0], "0 sample"),
+    "a frame without columns": (pd.DataFrame(index=[1, 2]), "0 feature"),
+    "everything missing": (np.full((4, 3), NAN), "no observed entry in its 4 rows and 3 columns"),
+    "one missing entry": ([[NAN]], "no observed entry"),
+    "1-d": (np.ones(3), "Expected 2D array"),
+    "a column of a frame": (pd.Series([1.0, 2.0]), "Expected 2D array"),
+    "3-d": (np.ones((2, 2, 2)), "dim 3"),
+    "a number": (5.0, "Expected 2D array"),
+    "complex": (np.ones((2, 2)) * 1j, "Complex data not supported"),
+    "sparse": (sparse.csr_matrix(np.eye(3)), "Sparse input is not supported.*toarray"),
+    "text": (pd.DataFrame({"n": [1.0, 2.0], "city": ["Ulm", "Bonn"]}), "'city' holds 'Ulm'"),
+    "dates": (pd.DataFrame({"day": pd.date_range("2020", periods=3)}), "'day' holds .*2020"),
+    "infinity": ([[1.0, 2.0], [3.0, np.inf]], r"row 1, column 1.*replace inf by NaN"),
+    "minus infinity": ([[1.0, -np.inf], [3.0, 2.0]], r"row 0, column 1.*replace inf by NaN"),
+}
+WRONG = {
+    "variant": (PMC(variant="X"), "variant must be \"W\" or \"S\", got 'X'"),
+    "scale": (PMC(scale="log"), "scale must be \"auto\" or one of .*'range'.*, got 'log'"),
+    "smoothing word": (PMC(smoothing="fine"), 'smoothing must be "auto" or a number'),
+    "smoothing": (PMC(smoothing=-1.0), r"smoothing must be positive, got -1\.0"),
+    "smoothing zero": (PMC(smoothing=0), "smoothing must be positive, got 0"),
+    "engine": (PMC(engine="gpu"), "engine must be \"auto\", \"exact\" .*, got 'gpu'"),
+    "eigen": (PMC(engine=Exact(eigen="half")), r"Exact\(eigen=...\) must be .*, got 'half'"),
+    "kernel multiple": (PMC(kernel=RBF(multiple=-1)), r"RBF\(multiple=...\) must be positive"),
+    "kernel width": (PMC(kernel=RBF(width=0)), r"RBF\(width=...\) must be a positive number"),
+    "kernel degree": (PMC(kernel=Polynomial(1.5)), r"Polynomial\(degree=...\) must be a whole"),
+    "kernel offset": (PMC(kernel=Polynomial(2, -1)), r"Polynomial\(offset=...\) must not be neg"),
+    "kernel factor": (PMC(kernel=-1 * RBF()), "only be multiplied by a positive number, got -1"),
+    "kernel": (PMC(kernel="rbf"), "kernel must be a .*[Kk]ernel.*got 'rbf'"),
+    "p": (NLMC(p=2), r"p.*must be at most 1, got 2"),
+    "p word": (NLMC(p="small"), "p must be \"auto\" or a number up to 1, got 'small'"),
+    "penalty": (Completer(penalty="nuclear"), "penalty must be a Schatten.*got 'nuclear'"),
+    "skip": (Completer(penalty=Schatten(0.5, Skip(-1))), r"Skip\(s=...\) must be .*, got -1"),
+    "noise": (PMC(noise=-1.0), r"noise must be positive or None, got -1\.0"),
+    "solver": (PMC(solver="adam"), "solver must be a Continuation or an AdamPlus object"),
+    "solver class": (PMC(solver=Continuation), "solver must be a Continuation or an AdamPlus"),
+    "start": (PMC(solver=Continuation(start="one")), "start must be one of .*, got 'one'"),
+    "missing_values": (PMC(missing_values="?"), "missing_values must be a number.*got '\\?'"),
+}
+WIDE = """
+import resource
+import numpy as np
+from polycomplete import PMC
+rng = np.random.default_rng(0)
+X = rng.standard_normal((5, 5000))
+X[rng.random(X.shape) < 0.2] = np.nan
+completer = PMC(random_state=0, keep_empty_features=True)
+done = completer.fit_transform(X), completer.transform(X)
+print(all(np.isfinite(part).all() for part in done))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1e6)  # kB
+"""
+
+
+@pytest.mark.parametrize(("given", "expected"), SMALL.values(), ids=SMALL)
+def test_the_smallest_matrices_have_the_obvious_answer(given, expected):
+    completer = PMC(random_state=0)
+    assert_allclose(completer.fit_transform(given), expected, rtol=1e-6)
+    assert_allclose(completer.transform(given), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("given", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_completed_is_refused(given, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        PMC().fit(given)
+
+
+@pytest.mark.parametrize(("completer", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_parameters_are_refused_in_one_sentence(problem, completer, message):
+    with pytest.raises((ValueError, TypeError), match=message) as caught:
+        completer.fit(problem.X)
+    assert str(caught.value).endswith(".")
+    assert "\n" not in str(caught.value)
+
+
+def test_too_little_memory_is_refused_before_it_is_taken(problem):
+    with pytest.raises(MemoryError, match=r"40 rows.*fewer rows.*Exact\(max_memory=...\)"):
+        PMC(engine=Exact(max_memory=1e4)).fit(problem.X)
+
+
+def test_a_row_without_entries_gets_the_column_means(completer, problem):
+    X = problem.X.copy()
+    X[3] = NAN
+    means = np.nanmean(X, axis=0)
+    assert_allclose(completer.fit_transform(X)[3], means, rtol=1e-12)
+    assert_allclose(completer.transform(X)[3], means, rtol=1e-12)
+    assert not completer.row_determined_[3]
+    assert completer.row_determined_[:3].all()
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_column_without_entries_is_dropped_or_zero(completer, problem, keep):
+    frame = pd.DataFrame(problem.X, columns=list("abcdef")).assign(c=NAN)
+    completer.set_params(keep_empty_features=keep)
+    expected = completer.fit_transform(frame.drop(columns="c"))
+    for made in completer.fit_transform(frame), completer.transform(frame):
+        assert list(made.columns) == list("abcdef" if keep else "abdef")
+        assert (made.get("c", pd.Series(0.0)) == 0).all()
+    assert list(completer.get_feature_names_out()) == list(made.columns)
+    again = completer.fit_transform(frame)[list("abdef")]
+    pd.testing.assert_frame_equal(again, expected, check_exact=True)
+    assert_array_equal(np.isnan(completer.statistics_), np.array(list("abcdef")) == "c")
+
+
+def test_a_single_hole_is_filled(completer, problem):
+    X = problem.truth.copy()
+    X[2, 3] = NAN
+    completed = completer.fit_transform(X)
+    assert abs(completed[2, 3] - problem.truth[2, 3]) < 0.01 * problem.truth[:, 3].std()
+
+
+def test_a_matrix_without_holes_comes_back(completer, problem):
+    assert_array_equal(completer.fit_transform(problem.truth), problem.truth)
+
+
+@pytest.mark.parametrize("constant", [0.0, 7.1, -1e300, 1e-300])
+def test_a_constant_column_is_filled_with_its_constant(completer, problem, constant):
+    X = problem.X.copy()
+    X[:, 1] = constant
+    X[::3, 1] = NAN
+    for made in completer.fit_transform(X), completer.transform(X):
+        assert_array_equal(made[:, 1], constant)
+        assert np.isfinite(made).all()
+
+
+def test_constants_alone_need_no_surface(completer):
+    X = np.full((6, 3), 0.1)
+    X[::2, 1] = NAN
+    assert_array_equal(completer.fit_transform(X), 0.1)
+    assert_array_equal(completer.transform(X), 0.1)
+    assert (completer.surface_, completer.result_, completer.n_iter_) == (None, None, 0)
+
+
+def test_a_nearly_constant_column_stays_in_its_range(completer, problem):
+    X = problem.X.copy()
+    X[:, 1] = 7 + 1e-9 * problem.truth[:, 1]
+    X[::3, 1] = NAN
+    completed = completer.fit_transform(X)[:, 1]
+    assert np.ptp(completed) < 3e-9 * np.ptp(problem.truth[:, 1])
+    assert np.abs(completed - 7).max() < 3e-9 * np.abs(problem.truth[:, 1]).max()
+
+
+def test_duplicated_rows_are_completed_from_each_other(completer, draw):
+    truth = np.repeat(draw(n=20).truth, 2, axis=0)
+    X = truth.copy()
+    X[::2, 2] = NAN
+    completed = completer.fit_transform(X)
+    assert np.abs(completed - truth).max() < 0.01 * truth[:, 2].std()
+    assert_allclose(completer.transform(X), completed, atol=0.01 * truth[:, 2].std())
+
+
+@pytest.mark.parametrize("unit", [1e300, 1e-300])
+@pytest.mark.parametrize("scale", ["auto", "standard", "sqrt", "range"])
+def test_the_size_of_the_numbers_does_not_matter(problem, quick, unit, scale):
+    plain = quick(scale=scale).fit(problem.X)
+    sized = quick(scale=scale).fit(problem.X * unit)
+    spread = problem.truth.std(axis=0)
+    for there, here in (
+        (sized.fit_transform(problem.X * unit), plain.fit_transform(problem.X)),
+        (sized.transform(problem.X * unit), plain.transform(problem.X)),
+    ):
+        assert np.max(np.abs(there / unit - here) / spread) < 1e-4
+
+
+@pytest.mark.parametrize("unit", [1e150, 1e-150, 1e300, 1e-300])
+def test_unscaled_numbers_beyond_squaring_are_refused(problem, quick, unit):
+    with pytest.raises(ValueError, match="scale"):
+        quick(scale=None).fit(problem.X * unit)
+
+
+def test_more_columns_than_rows_are_completed(completer, draw):
+    truth, mask, X = draw(n=12, m=30, rate=0.9)
+    means = np.where(mask, X, np.nanmean(X, axis=0))
+    completed = completer.fit_transform(X)
+    assert np.linalg.norm(completed - truth) < 0.5 * np.linalg.norm(means - truth)
+    assert np.isfinite(completer.transform(X)).all()
+
+
+def test_a_very_wide_matrix_takes_seconds_and_no_gigabytes():
+    done = subprocess.run(
+        [sys.executable, "-c", WIDE], capture_output=True, text=True, check=True, timeout=20
+    )
+    assert done.stdout.split() == ["True", "True"]
+
+
+def test_transform_before_fit_says_so(completer, problem):
+    for call in (completer.transform, completer.get_feature_names_out):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            call(problem.X)
+
+
+def test_transform_wants_the_columns_of_fit(problem, quick):
+    completer = quick().fit(problem.X)
+    with pytest.raises(ValueError, match="X has 3 features, but PMC is expecting 6"):
+        completer.transform(problem.X[:, :3])
+    with pytest.raises(ValueError, match="0 sample"):
+        completer.transform(problem.X[:0])
+    with pytest.raises(ValueError, match="row 0, column 0.*replace inf by NaN"):
+        completer.transform(np.full((1, 6), np.inf))
+
+
+@pytest.mark.parametrize(("names", "message"), [("abcdeg", "- g"), ("abcdfe", "same order")])
+def test_transform_wants_the_names_of_fit(problem, quick, names, message):
+    completer = quick().fit(pd.DataFrame(problem.X, columns=list("abcdef")))
+    with pytest.raises(ValueError, match=message):
+        completer.transform(pd.DataFrame(problem.X, columns=list(names)))
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        completer.transform(problem.X)
+    with pytest.raises(ValueError, match="input_features is not equal to feature_names_in_"):
+        completer.get_feature_names_out(list(names))

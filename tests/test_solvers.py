@@ -1,0 +1,303 @@
+"""Solvers: Algorithm 1 to the letter, continuation, second chances, the preconditioner."""
+
+import inspect
+from itertools import groupby, pairwise
+
+import numpy as np
+import pytest
+
+from polycomplete import datasets, masks
+from polycomplete.exact import ExactProblem
+from polycomplete.kernels import RBF, Linear, Polynomial
+from polycomplete.penalties import Equal, Inverse, Ramp, Schatten
+from polycomplete.solvers import AdamPlus, Continuation, Progress
+from polycomplete.solvers.continuation import stages
+from polycomplete.solvers.precondition import precondition
+from polycomplete.solvers.restart import blend_ambiguous, rescue
+from polycomplete.solvers.start import fill
+from tests import naive
+
+QUICK = {"rescues": 0, "blend": False}
+
+
+def small(rule, p=0.5):
+    """Return a problem small enough for the loops of the oracle."""
+    rng = np.random.default_rng(0)
+    X, mask = rng.standard_normal((9, 3)), rng.random((9, 3)) < 0.6
+    return ExactProblem(np.where(mask, X, 0), mask, RBF(width=2.0), Schatten(p, rule))
+
+
+def curve(n=60, rate=0.7, rule=None, kernel=None, n_dims=1, p=-0.5, **options):
+    """Return a problem on a curve in eight dimensions, and the truth."""
+    X = datasets.make_polynomial_manifold(n, 8, n_dims=n_dims, random_state=0)
+    mask = masks.uniform(X.shape, rate, random_state=0)
+    given = np.where(mask, X, 0)
+    kernel = (kernel or RBF()).resolve(given, mask)
+    return ExactProblem(given, mask, kernel, Schatten(p, rule or Ramp()), **options), X
+
+
+def oracle(problem, weigh, p, gamma):
+    """Return value and gradient of a small problem, evaluated with loops."""
+
+    def evaluate(z):
+        X = problem.unpack(z)
+        values = np.linalg.eigvalsh(naive.gram(problem.kernel, X))[::-1].clip(0)
+        gradient = naive.rbf_gradient(
+            X, problem.kernel.width, lambda lam: weigh(lam) * (lam + gamma) ** (p / 2 - 1)
+        )
+        return naive.penalty(values, weigh(values), p, gamma), gradient[problem.free]
+
+    return evaluate
+
+
+@pytest.mark.parametrize("name", ["equal", "ramp"])
+@pytest.mark.parametrize("p", [1.0, 0.5])
+def test_adam_plus_is_algorithm_1(name, p):
+    problem = small({"equal": Equal(), "ramp": Ramp()}[name], p)
+    evaluate = oracle(problem, lambda lam: np.array(naive.weights(name, lam, p)), p, 1e-2)
+    x = np.zeros(problem.free.sum())
+    iterates, objectives, steps = naive.adam_plus(evaluate, x, 30, step=0.1)
+    ratios = {round(b / a, 12) for a, b in pairwise(steps)}
+    assert ratios == {0.8, 1.1}  # both branches of the step rule are taken
+    for t in 1, 2, 15, 30:
+        result = AdamPlus(step=0.1, max_iter=t).solve(problem, 1e-2)
+        np.testing.assert_allclose(problem.pack(result.X), iterates[t], atol=1e-10)
+        np.testing.assert_allclose(result.objective, objectives[:t], rtol=1e-10)
+        assert result.stop == "max_iter"
+        assert result.iterations == t
+
+
+def test_adam_plus_has_the_settings_of_the_paper():
+    defaults = {k: v.default for k, v in inspect.signature(AdamPlus).parameters.items()}
+    assert AdamPlus.default_smoothing == 1e-6
+    paper = {"start": "zero", "step": 1e-4, "tol": 1e-6, "beta1": 0.9, "beta2": 0.999}
+    assert paper | {"epsilon": 1e-8} == {k: defaults[k] for k in [*paper, "epsilon"]}
+
+
+def test_adam_plus_ends_when_no_entry_moves_further_than_the_tolerance():
+    problem = small(Ramp())
+    solver = AdamPlus(step=0.05, tol=0.02, max_iter=500)
+    result = solver.solve(problem, 1e-2)
+    assert result.stop == "converged"
+    assert result.converged
+    evaluate = lambda z: problem.value_and_gradient(z, 1e-2)  # noqa: E731
+    iterates = naive.adam_plus(evaluate, np.zeros(problem.free.sum()), 500, 0.05, tol=0.02)[0]
+    moves = [np.max(np.abs(b - a)) for a, b in pairwise(iterates)]
+    assert len(moves) == result.iterations < 500
+    assert moves[-1] < 0.02 <= min(moves[:-1])
+
+
+def test_inverse_weights_are_frozen_for_the_whole_second_round():
+    problem, plain = small(Inverse()), small(Equal())
+    first = AdamPlus(step=0.05, max_iter=20).solve(plain, 1e-2)
+    result = AdamPlus(step=0.05, max_iter=20).solve(problem, 1e-2)
+    assert result.iterations == 40
+    assert result.objective[:20] == first.objective
+    lam = np.linalg.eigvalsh(problem.kernel.gram(first.X))[::-1].clip(0)
+    w = np.array(naive.weights("inverse", lam, 0.5))
+    np.testing.assert_allclose(problem.weights, w, rtol=1e-5)
+    evaluate = oracle(problem, lambda lam: problem.weights, 0.5, 1e-2)
+    iterates, objectives, _ = naive.adam_plus(evaluate, plain.pack(first.X), 20, 0.05)
+    np.testing.assert_allclose(result.objective[20:], objectives, rtol=1e-10)
+    np.testing.assert_allclose(problem.pack(result.X), iterates[-1], atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        (1.0, 1e-3, [1.0, 0.1, 0.01, 0.001]),
+        (0.1, 0.1, [0.1]),
+        (1e-1, 3e-3, [0.1, 0.01, 3e-3]),
+        (1e-3, 1e-1, [1e-1]),
+        (1e-6, 1e-9, [1e-6, 1e-7, 1e-8, 1e-9]),
+    ],
+)
+def test_stages_fall_by_tens_and_end_at_the_last(first, last, expected):
+    assert stages(first, last) == expected
+
+
+@pytest.mark.parametrize("rule", [Equal(), Ramp()], ids=str)
+@pytest.mark.parametrize("kernel", [RBF(), Polynomial(2, 1.0), RBF() + 0.1 * Linear()], ids=str)
+@pytest.mark.parametrize("noise", [None, 10.0])
+def test_objective_falls_within_each_stage(rule, kernel, noise):
+    problem, _ = curve(rule=rule, kernel=kernel, noise=noise)
+    result = Continuation(first=0.1, max_iter=10, rounds=2, **QUICK).solve(problem, 1e-4)
+    together = zip(result.gammas, result.objective, strict=True)
+    seen = []
+    for gamma, group in groupby(together, key=lambda pair: pair[0]):
+        values = [value for _, value in group]
+        assert all(b <= a * (1 + 1e-12) for a, b in pairwise(values))
+        assert len(values) > 1
+        seen.append(gamma)
+    assert seen == [0.1, 0.01, 0.001, 0.0001]
+
+
+def test_objective_is_that_of_the_returned_matrix():
+    problem, _ = curve()
+    result = Continuation(**QUICK).solve(problem, 1e-3)
+    value = problem.value_and_gradient(problem.pack(result.X), 1e-3)[0]
+    assert result.objective[-1] == pytest.approx(value, rel=1e-12)
+    assert result.gamma == 1e-3
+
+
+def test_continuation_completes_a_curve_and_converges():
+    problem, X = curve()
+    result = Continuation().solve(problem, 1e-9)
+    assert result.stop == "converged"
+    assert np.abs(result.X - X).max() < 0.01 * X.std()
+    assert not result.ambiguous.any()
+    assert result.kernel.width == 1.5 * problem.kernel.width
+
+
+def test_the_kernel_is_widened_only_below_1e_7():
+    problem, _ = curve(n=30)
+    result = Continuation(first=1e-3, max_iter=2, rounds=1, **QUICK).solve(problem, 1e-7)
+    assert result.kernel.width == problem.kernel.width
+
+
+def test_gradient_is_nearly_nil_where_the_solver_has_converged():
+    problem, _ = curve(rule=Equal(), p=0.0)
+    result = Continuation(tol=1e-6, **QUICK).solve(problem, 1e-2)
+    start = fill(problem.X, problem.mask, "mean")
+    assert result.converged
+    at_start, at_end = (
+        np.linalg.norm(problem.value_and_gradient(problem.pack(at), 1e-2)[1])
+        for at in (start, result.X)
+    )
+    assert at_end < 1e-5 * at_start
+
+
+def test_starts_are_their_definition():
+    X = np.array([[1.0, 5.0, np.nan], [3.0, np.nan, 2.0]])
+    mask = ~np.isnan(X)
+    assert np.array_equal(fill(X, mask, "zero"), [[1, 5, 0], [3, 0, 2]])
+    assert np.array_equal(fill(X, mask, "mean"), [[1, 5, 2], [3, 5, 2]])
+    assert np.array_equal(fill(X, mask, "row-column"), [[1, 5, 2.5], [3, 3.75, 2]])
+    with pytest.raises(ValueError, match=r"'mean', 'row-column', 'zero'.*got 'ones'"):
+        fill(X, mask, "ones")
+
+
+@pytest.mark.parametrize("solver", [AdamPlus(), Continuation()], ids=["adam", "continuation"])
+@pytest.mark.parametrize("count", [1, 7])
+def test_a_callback_hears_of_each_iteration_and_can_end_the_run(solver, count):
+    heard = []
+
+    def callback(progress):
+        heard.append(progress)
+        return len(heard) == count
+
+    result = solver.set_params(callback=callback).solve(curve()[0], 1e-3)
+    assert result.stop == "callback"
+    assert not result.converged
+    assert [each.iteration for each in heard] == list(range(1, count + 1))
+    assert all(isinstance(each, Progress) and each.seconds > 0 for each in heard)
+    assert [each.objective for each in heard] == result.objective
+    assert [each.gamma for each in heard] == result.gammas
+
+
+@pytest.mark.parametrize("solver", [AdamPlus(max_iter=10**6, tol=0), Continuation(tol=0)], ids=type)
+def test_a_time_limit_ends_the_run_with_what_it_has(solver):
+    problem, _ = curve()
+    result = solver.set_params(time_limit=1e-9).solve(problem, 1e-3)
+    assert result.stop == "time_limit"
+    assert result.iterations == 1
+    assert not np.array_equal(result.X, fill(problem.X, problem.mask, solver.start))
+
+
+def test_too_few_rounds_say_so():
+    result = Continuation(rounds=1, tol=1e-300, **QUICK).solve(curve()[0], 1e-3)
+    assert result.stop == "max_iter"
+    assert not result.converged
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [AdamPlus(max_iter=5), Continuation(max_iter=3, rounds=1), Continuation(preconditioned=False)],
+    ids=["adam", "continuation", "plain"],
+)
+@pytest.mark.parametrize("rule", [Ramp(), Inverse()], ids=str)
+def test_the_same_problem_gives_the_same_answer_and_keeps_observed_entries(solver, rule):
+    one, two = (solver.solve(curve(rule=rule, p=0.5)[0], 1e-3) for _ in range(2))
+    problem = curve()[0]
+    assert np.array_equal(one.X, two.X)
+    assert one.objective == two.objective
+    assert not one.ambiguous.any()
+    assert np.array_equal(one.X[problem.mask], problem.X[problem.mask])
+
+
+def test_what_stands_in_missing_cells_does_not_matter():
+    problem, _ = curve()
+    junk = ExactProblem(
+        np.where(problem.mask, problem.X, 1e3), problem.mask, problem.kernel, problem.penalty
+    )
+    one, two = (Continuation(rounds=1).solve(each, 1e-3).X for each in (problem, junk))
+    assert np.array_equal(one, two)
+
+
+def test_path_yields_the_completion_at_shrinking_smoothing():
+    problem, X = curve()
+    smoothings, completed = zip(*Continuation(first=0.1).path(problem), strict=True)
+    assert sorted(set(smoothings), reverse=True) == stages(0.1, 1e-7)
+    assert all(b <= a for a, b in pairwise(smoothings))
+    errors = [np.abs(each - X).max() for each in completed]
+    assert errors[-1] < 0.1 * errors[0]
+
+
+def stuck(problem, X, row):
+    """Return X with the missing entries of a row taken from the row farthest away."""
+    moved = X.copy()
+    far = np.argmax(np.sum((X - X[row]) ** 2, axis=1))
+    moved[row, ~problem.mask[row]] = X[far, ~problem.mask[row]]
+    return moved
+
+
+@pytest.mark.parametrize("row", [7, 11, 30])
+def test_rescue_brings_a_stuck_row_back_and_leaves_the_others(row):
+    problem, X = curve()
+    moved = stuck(problem, X, row)
+    assert np.abs(moved - X).max() > 0.5
+    found, count = rescue(problem, moved, 1e-6)
+    assert count == 1
+    assert np.abs(found - X).max() < 1e-3
+    assert np.array_equal(np.delete(found, row, 0), np.delete(moved, row, 0))
+    assert np.array_equal(found[problem.mask], moved[problem.mask])
+
+
+def test_rescue_finds_nothing_to_do_on_a_completed_curve():
+    problem, X = curve()
+    found, count = rescue(problem, X, 1e-6)
+    assert count == 0
+    assert np.array_equal(found, X)
+
+
+def test_a_row_with_two_plausible_completions_gets_their_mean():
+    t = np.linspace(-1, 1, 81)
+    X = np.c_[t**2, t]  # the first entry tells the second up to its sign
+    mask = np.ones(X.shape, bool)
+    mask[64, 1] = False
+    problem = ExactProblem(X, mask, RBF(width=2.0), Schatten(0.0))
+    found, ambiguous = blend_ambiguous(problem, X, 1e-6)
+    assert np.flatnonzero(ambiguous).tolist() == [64]
+    assert abs(found[64, 1]) < 0.2 * t[64]
+    assert np.array_equal(np.delete(found, 64, 0), np.delete(X, 64, 0))
+
+
+@pytest.mark.parametrize("kernel", [RBF(), Polynomial(2, 1.0), RBF() + 0.1 * Linear()], ids=str)
+@pytest.mark.parametrize("noise", [None, 2.0])
+@pytest.mark.parametrize("gamma", [1.0, 1e-4])
+def test_preconditioner_is_a_change_of_variables(kernel, noise, gamma):
+    problem, X = curve(n=30, kernel=kernel, noise=noise)
+    z = problem.pack(X) + 0.1
+    change = precondition(problem, z, gamma)
+    np.testing.assert_allclose(change.back(change.forward(z)), z, rtol=1e-10)
+    np.testing.assert_allclose(change.forward(change.back(z)), z, rtol=1e-10)
+    rng = np.random.default_rng(0)
+    g, y = rng.standard_normal((2, z.size))
+    # The chain rule: the change of f along y is that along back(y).
+    assert change.gradient(g) @ y == pytest.approx(g @ change.back(y), rel=1e-10)
+
+
+def test_wide_data_go_without_preconditioner():
+    X, mask = np.ones((3, 257)), np.zeros((3, 257), bool)
+    problem = ExactProblem(X, mask, RBF(width=1.0), Schatten(0.5))
+    assert precondition(problem, problem.pack(X), 1.0) is None
