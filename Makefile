@@ -11,7 +11,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check test-oldest test-wheel bench bench-anchors bench-solver bench-threads \
-	bench-partial bench-skip clean
+	bench-partial bench-skip bench-tables clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -43,10 +43,13 @@ test-oldest:  ## The tests with the oldest supported dependencies, in an environ
 test-wheel: $(VENV)/.ready  ## Build the wheel, install it alone in a clean environment, use it
 	$(PY) tests/wheel.py
 
-bench: bench-anchors bench-solver bench-skip bench-threads bench-partial  ## All benchmarks
+bench: bench-anchors bench-tables bench-solver bench-skip bench-threads bench-partial  ## All benchmarks
 
 bench-anchors: $(VENV)/.ready  ## Error and seconds against the authors' code, cell by cell
 	$(PY) benchmarks/bench_anchors.py --out $(OUT)/benchmarks
+
+bench-tables: $(VENV)/.ready  ## Ordinary tables against scikit-learn's imputers
+	$(PY) benchmarks/bench_tables.py --out $(OUT)/benchmarks
 
 bench-solver: $(VENV)/.ready  ## What each part of the default solver is worth
 	$(PY) benchmarks/bench_solver.py --out $(OUT)/benchmarks

@@ -22,7 +22,7 @@ COMPLETERS = {
     "PMC-S": PMC(variant="S", **QUICK),
     "NLMC": NLMC(**QUICK),
     "Completer": Completer(kernel=Polynomial(2, 1.0) + 0.5 * RBF(), **QUICK),
-    "PMC-Adam+": PMC(solver=AdamPlus(step=1e-2, tol=1e-3), random_state=0),
+    "PMC-Adam+": PMC(solver=AdamPlus(), random_state=0),
 }
 
 

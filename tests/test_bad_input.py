@@ -54,28 +54,28 @@ REFUSED = {
     "minus infinity": ([[1.0, -np.inf], [3.0, 2.0]], r"row 0, column 1.*replace inf by NaN"),
 }
 WRONG = {
-    "variant": (PMC(variant="X"), "variant must be \"W\" or \"S\", got 'X'"),
+    "variant": (PMC(variant="X"), 'variant must be "W" or "S", got \'X\''),
     "scale": (PMC(scale="log"), "scale must be \"auto\" or one of .*'range'.*, got 'log'"),
     "smoothing word": (PMC(smoothing="fine"), 'smoothing must be "auto" or a number'),
     "smoothing": (PMC(smoothing=-1.0), r"smoothing must be positive, got -1\.0"),
     "smoothing zero": (PMC(smoothing=0), "smoothing must be positive, got 0"),
-    "engine": (PMC(engine="gpu"), "engine must be \"auto\", \"exact\" .*, got 'gpu'"),
+    "engine": (PMC(engine="gpu"), 'engine must be "auto", "exact" .*, got \'gpu\''),
     "eigen": (PMC(engine=Exact(eigen="half")), r"Exact\(eigen=...\) must be .*, got 'half'"),
     "kernel multiple": (PMC(kernel=RBF(multiple=-1)), r"RBF\(multiple=...\) must be positive"),
     "kernel width": (PMC(kernel=RBF(width=0)), r"RBF\(width=...\) must be a positive number"),
     "kernel degree": (PMC(kernel=Polynomial(1.5)), r"Polynomial\(degree=...\) must be a whole"),
     "kernel offset": (PMC(kernel=Polynomial(2, -1)), r"Polynomial\(offset=...\) must not be neg"),
     "kernel factor": (PMC(kernel=-1 * RBF()), "only be multiplied by a positive number, got -1"),
-    "kernel": (PMC(kernel="rbf"), "kernel must be a .*[Kk]ernel.*got 'rbf'"),
+    "kernel": (PMC(kernel="rbf"), "kernel must be .*got 'rbf'"),
     "p": (NLMC(p=2), r"p.*must be at most 1, got 2"),
     "p word": (NLMC(p="small"), "p must be \"auto\" or a number up to 1, got 'small'"),
-    "penalty": (Completer(penalty="nuclear"), "penalty must be a Schatten.*got 'nuclear'"),
+    "penalty": (Completer(penalty="nuclear"), "penalty must be .*got 'nuclear'"),
     "skip": (Completer(penalty=Schatten(0.5, Skip(-1))), r"Skip\(s=...\) must be .*, got -1"),
     "noise": (PMC(noise=-1.0), r"noise must be positive or None, got -1\.0"),
     "solver": (PMC(solver="adam"), "solver must be a Continuation or an AdamPlus object"),
     "solver class": (PMC(solver=Continuation), "solver must be a Continuation or an AdamPlus"),
     "start": (PMC(solver=Continuation(start="one")), "start must be one of .*, got 'one'"),
-    "missing_values": (PMC(missing_values="?"), "missing_values must be a number.*got '\\?'"),
+    "missing_values": (PMC(missing_values="!"), "missing_values must be a number.*got '!'"),
 }
 WIDE = """
 import resource
@@ -234,7 +234,7 @@ def test_transform_wants_the_columns_of_fit(problem, quick):
         completer.transform(problem.X[:, :3])
     with pytest.raises(ValueError, match="0 sample"):
         completer.transform(problem.X[:0])
-    with pytest.raises(ValueError, match="row 0, column 0.*replace inf by NaN"):
+    with pytest.raises(ValueError, match=r"row 0, column 0.*replace inf by NaN"):
         completer.transform(np.full((1, 6), np.inf))
 
 

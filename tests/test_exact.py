@@ -187,14 +187,35 @@ def test_partial_with_ramp_errs_by_no_more_than_the_tail_pays(gamma):
     assert abs(gap) < share * gamma ** (0.5 / 2 - 1) * spectrum.tail
 
 
-@pytest.mark.parametrize("rule", [Equal(), Ramp(), Skip(3)], ids=str)
+@every_rule
 def test_partial_is_exact_where_the_rank_is_low(rule):
     full, z = manifold(rule, 0.5, Exact(), Linear())
     partial, _ = manifold(rule, 0.5, Exact(eigen="partial", rank=6), Linear())
+    for each in full, partial:
+        each.reweigh(z, 1.0)
     one, two = (each.value_and_gradient(z, 1.0) for each in (full, partial))
     # 194 eigenvalues that should be 0 are so up to 200 roundings of the largest, about 1000.
     assert two[0] == pytest.approx(one[0], rel=1e-10)
     assert distance(two[1], one[1]) < 1e-10
+
+
+def test_frozen_weights_outlive_a_larger_block_of_pairs():
+    full, z = manifold(Inverse(), 0.5, Exact())
+    partial, _ = manifold(Inverse(), 0.5, PARTIAL)
+    partial.reweigh(z, 1e-1)
+    full.weights = partial.weights
+    assert partial.weights.shape == (200,)
+    assert len(partial.spectrum(z, 1e-1)[2].eigenvalues) == 32
+    value, gradient = partial.value_and_gradient(z, 1e-3)
+    assert len(partial.spectrum(z, 1e-3)[2].eigenvalues) == 64
+    exact, expected = full.value_and_gradient(z, 1e-3)
+    assert value == pytest.approx(exact, rel=1e-6)
+    assert distance(gradient, expected) < 1e-5
+
+
+def test_pairs_that_would_be_more_than_half_of_all_are_computed_in_full():
+    K = np.eye(50)
+    assert PARTIAL.spectrum(K, 1e-3).eigenvalues.shape == (50,)
 
 
 def test_a_fixed_rank_gives_that_many_pairs_and_the_trace_of_the_rest():

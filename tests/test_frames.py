@@ -175,7 +175,9 @@ def test_names_of_kept_columns_and_indicators_come_back_in_order(problem, quick)
 def test_columns_that_hold_na_are_completed_like_nan(problem, quick, dtype):
     X = np.round(100 * problem.X)
     frame = pd.DataFrame(X, columns=NAMES).astype("Float64").mask(np.isnan(X))
-    frame = frame.astype(dtype) if dtype != "object" else frame.astype(object).replace({pd.NA: None})
+    frame = (
+        frame.astype(dtype) if dtype != "object" else frame.astype(object).replace({pd.NA: None})
+    )
     assert frame.isna().to_numpy().any()
     made = quick().fit_transform(frame)
     assert (made.dtypes == np.float64).all()

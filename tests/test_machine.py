@@ -1,0 +1,71 @@
+"""What the machine has to give."""
+
+from pathlib import Path
+
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from polycomplete import _machine
+from polycomplete._machine import SMALL, blas_threads_for, free_memory
+
+
+def blas_threads():
+    return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
+
+
+def test_there_is_blas_to_limit():
+    assert blas_threads()
+
+
+def test_small_problems_run_on_one_thread_and_the_rest_comes_back():
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        with blas_threads_for(SMALL - 1):
+            assert set(blas_threads()) == {1}
+        assert blas_threads() == before
+
+
+def test_the_threads_come_back_after_an_error():
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        with pytest.raises(KeyError), blas_threads_for(2):
+            raise KeyError
+        assert blas_threads() == before
+
+
+def test_large_problems_keep_their_threads():
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        with blas_threads_for(SMALL):
+            assert blas_threads() == before
+
+
+def test_limits_may_be_nested():
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        with blas_threads_for(5), blas_threads_for(10):
+            assert set(blas_threads()) == {1}
+        assert blas_threads() == before
+
+
+def test_free_memory_is_positive_and_below_all_memory():
+    total = next(
+        int(line.split()[1]) * 1024
+        for line in Path("/proc/meminfo").read_text().splitlines()
+        if line.startswith("MemTotal")
+    )
+    assert 0 < free_memory() <= total
+
+
+def test_free_memory_is_the_tighter_of_machine_and_container(monkeypatch):
+    monkeypatch.setattr(_machine, "_meminfo", lambda: 100)
+    monkeypatch.setattr(_machine, "_cgroup", lambda: 30)
+    assert free_memory() == 30
+    monkeypatch.setattr(_machine, "_cgroup", lambda: None)
+    assert free_memory() == 100
+
+
+def test_free_memory_is_known_where_the_system_tells_little(monkeypatch):
+    monkeypatch.setattr(_machine, "_meminfo", lambda: None)
+    monkeypatch.setattr(_machine, "_cgroup", lambda: None)
+    assert free_memory() > 0

@@ -1,0 +1,82 @@
+"""Choosing by hiding: the error that counts, when to stop, and which candidate wins."""
+
+import numpy as np
+import pytest
+
+from polycomplete.tuning import Choice, best_of, follow, hidden_error
+
+TRUTH = np.zeros((20, 2))
+HIDDEN = np.ones(TRUTH.shape, bool)
+UNIT = np.ones(2)
+
+
+def path_of(errors):
+    """Return a path whose completions miss the truth by given amounts."""
+    return [(smoothing, TRUTH + error) for smoothing, error in errors]
+
+
+def choose(*errors, **options):
+    return follow(path_of(errors), TRUTH, HIDDEN, UNIT, **options)
+
+
+def test_only_hidden_entries_count():
+    completed, hidden = np.array([[3.0, 100.0]]), np.array([[True, False]])
+    assert hidden_error(np.zeros((1, 2)), completed, hidden, UNIT) == pytest.approx(3.0)
+
+
+def test_errors_are_counted_in_units_of_their_column():
+    completed, hidden = np.array([[0.0, 30.0]]), np.array([[False, True]])
+    assert hidden_error(np.zeros((1, 2)), completed, hidden, np.array([1.0, 10.0])) == 3.0
+
+
+def test_the_error_of_the_truth_is_nil_and_that_of_an_offset_is_the_offset():
+    assert hidden_error(TRUTH, TRUTH, HIDDEN, UNIT) == 0
+    assert hidden_error(TRUTH, TRUTH - 0.5, HIDDEN, UNIT) == pytest.approx(0.5)
+
+
+def test_the_lowest_error_wins():
+    assert choose((0.1, 2.0), (0.01, 1.0), (0.001, 1.08)).smoothing == 0.01
+
+
+def test_among_nearly_equal_errors_the_finest_wins():
+    choice = choose((0.1, 1.0), (0.01, 1.005), (0.001, 1.05))
+    assert choice.smoothing == 0.01
+    assert choice.error == pytest.approx(1.005)
+
+
+def test_a_path_is_left_once_its_error_has_clearly_risen():
+    walked = []
+
+    def path():
+        for smoothing, completed in path_of([(1.0, 3.0), (0.1, 1.0), (0.01, 1.2), (0.001, 0.1)]):
+            walked.append(smoothing)
+            yield smoothing, completed
+
+    choice = follow(path(), TRUTH, HIDDEN, UNIT)
+    assert walked == [1.0, 0.1, 0.01]
+    assert choice.smoothing == 0.1
+    assert not choice.at_the_end
+
+
+def test_a_small_rise_does_not_end_a_path():
+    choice = choose((0.1, 1.0), (0.01, 1.09), (0.001, 0.5))
+    assert choice.smoothing == 0.001
+    assert choice.at_the_end
+
+
+def test_every_error_on_the_way_is_reported():
+    choice = choose((0.1, 2.0), (0.01, 1.0))
+    assert choice.errors == pytest.approx({0.1: 2.0, 0.01: 1.0})
+
+
+@pytest.mark.parametrize(
+    ("errors", "best"),
+    [
+        ({"standard": 2.0, "sqrt": 1.0}, "sqrt"),
+        ({"standard": 1.0, "sqrt": 2.0}, "standard"),
+        ({"standard": 1.0, "sqrt": 1.0}, "standard"),
+        ({"sqrt": 1.0, None: 0.5}, None),
+    ],
+)
+def test_the_candidate_with_the_lowest_error_wins_and_the_first_of_equals(errors, best):
+    assert best_of({name: Choice(0.1, error, {}) for name, error in errors.items()}) == best
