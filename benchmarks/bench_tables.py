@@ -1,6 +1,6 @@
 """Ordinary tables against the imputers of scikit-learn, in one process, one after the other.
 
-30 % of the entries are removed at random. Error: root mean squared error on the removed entries, each
+30 % of the entries are removed at random. Error: root mean squared error on the removed ones, each
 column in units of its standard deviation. At most 400 rows of each table. The last columns are ours
 against the best peer: error, seconds and peak memory.
 """

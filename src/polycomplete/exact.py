@@ -53,8 +53,8 @@ class Exact(BaseEstimator):
 
     Examples
     --------
-    >>> Exact().memory_needed(10_000) / 2**30  # GiB
-    5.960464477539063
+    >>> Exact().memory_needed(10_000) / 1e9  # GB
+    6.4
     """
 
     def __init__(

@@ -155,4 +155,5 @@ def like_input(result: np.ndarray, X: Any, names: list[str]) -> Any:
         return result
     columns = {name: result[:, j] for j, name in enumerate(names)}
     made = nw.from_dict(columns, backend=nw.get_native_namespace(frame))
-    return nw.to_native(nw.maybe_set_index(made, index=nw.maybe_get_index(frame)))
+    index = nw.maybe_get_index(frame)  # of pandas-like tables; others have none
+    return nw.to_native(made if index is None else nw.maybe_set_index(made, index=index))

@@ -204,7 +204,7 @@ class Polynomial(Kernel):
     36.0
     """
 
-    def __init__(self, degree: int = 2, offset: float = 1.0):
+    def __init__(self, degree: int, offset: float = 1.0):
         self.degree = degree
         self.offset = offset
 

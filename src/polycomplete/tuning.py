@@ -41,10 +41,11 @@ class Choice:
 def hidden_error(
     X: np.ndarray, completed: np.ndarray, hidden: np.ndarray, unit: np.ndarray
 ) -> float:
-    """Return the mean absolute error on hidden entries, in units of each column's spread.
+    """Return the error on hidden entries, in units of each column's spread.
 
-    Not the squared error: on data that fit a surface well, a handful of rows that went astray
-    would decide for all the others.
+    It is the geometric mean of the mean absolute and the root mean squared error. By the squared
+    error alone a handful of rows that went astray would decide for all the others, by the
+    absolute error alone many small gains would outweigh a few large losses.
 
     Parameters
     ----------
@@ -63,10 +64,11 @@ def hidden_error(
     --------
     >>> import numpy as np
     >>> X, hidden = np.zeros((1, 2)), np.array([[True, True]])
-    >>> hidden_error(X, np.array([[3.0, 50.0]]), hidden, np.array([1.0, 10.0]))
-    4.0
+    >>> hidden_error(X, np.array([[3.0, 30.0]]), hidden, np.array([1.0, 10.0]))
+    3.0
     """
-    return float(np.mean(np.abs((completed - X) / unit)[hidden]))
+    errors = np.abs((completed - X) / unit)[hidden]
+    return float(np.sqrt(np.mean(errors) * np.sqrt(np.mean(errors**2))))
 
 
 def follow(
