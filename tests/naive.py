@@ -99,6 +99,21 @@ def rbf_gradient(X, width, eigenvalue_slope):
     return gradient
 
 
+def rbf_objective(problem, weigh, p, gamma):
+    """Return a function of the free entries: value and gradient of an RBF problem by loops."""
+
+    def slope(eigenvalues):
+        return weigh(eigenvalues) * (eigenvalues + gamma) ** (p / 2 - 1)
+
+    def evaluate(z):
+        X = problem.unpack(z)
+        values = np.linalg.eigvalsh(gram(problem.kernel, X))[::-1].clip(0)
+        gradient = rbf_gradient(X, problem.kernel.width, slope)
+        return penalty(values, weigh(values), p, gamma), gradient[problem.free]
+
+    return evaluate
+
+
 def row_energy(kernel, X, j, x, gamma):
     """Return the energy of x against the rows of X without row j (all of them for None)."""
     others = X if j is None else np.delete(X, j, axis=0)

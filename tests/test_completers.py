@@ -234,7 +234,7 @@ def test_the_result_tells_what_the_solver_did(completer, problem):
     np.testing.assert_allclose(completer.statistics_, np.nanmean(problem.X, axis=0), rtol=1e-12)
 
 
-def test_a_row_with_one_observed_entry_is_not_determined(problem):
+def test_a_row_whose_one_entry_fits_several_places_is_not_determined(problem):
     X = problem.X.copy()
     X[7, 1:] = np.nan
     X[7, 0] = problem.truth[0, 0]

@@ -1,4 +1,4 @@
-"""Row energies against really removing rows, steps, neighbours, and several starts."""
+"""Row energies against really removing rows, steps, neighbours, several starts, row scales."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polycomplete import datasets
+from polycomplete.exact import ExactProblem
 from polycomplete.kernels import RBF, Polynomial
+from polycomplete.penalties import Schatten
 from polycomplete.rows import Candidates, candidates, learn, nearest, settle
 from polycomplete.rows.solve import _block_rows
+from polycomplete.solvers.precondition import precondition
+from polycomplete.solvers.restart import blend_ambiguous
 from tests import naive
 
 KERNELS = {
@@ -88,7 +92,8 @@ def test_expand_gives_the_energy_and_its_gradient(kernel, in_place, X):
     model = learn(kernel, X, GAMMA)
     at = X[::2] * 0.9 + 0.1
     who = np.arange(0, 12, 2) if in_place else None
-    E, gradient, _ = model.expand(at, who)
+    here = model.expand(at, who)
+    E, gradient = here.energy, here.gradient
     np.testing.assert_allclose(E, model.value(at, who), rtol=1e-12)
     for i, x in enumerate(at):
         own = None if who is None else who[i : i + 1]
@@ -102,7 +107,7 @@ def test_expand_gives_the_energy_and_its_gradient(kernel, in_place, X):
 def test_gauss_newton_matrix_is_positive_semidefinite(kernel, in_place, gamma, X):
     at = np.vstack([X, X + 2.0])
     who = np.tile(np.arange(12), 2) if in_place else None
-    H = learn(kernel, X, gamma).expand(at, who)[2]
+    H = learn(kernel, X, gamma).expand(at, who).hessian(np.zeros(at.shape, dtype=bool), 0.0)
     np.testing.assert_allclose(H, H.transpose(0, 2, 1), rtol=1e-12, atol=1e-12)
     # What is subtracted from the metric has entries of its size.
     size = 2 * sum(kernel.metric(at)) * (1 + np.sum(at**2, axis=1))
@@ -112,10 +117,26 @@ def test_gauss_newton_matrix_is_positive_semidefinite(kernel, in_place, gamma, X
 @every_kernel
 def test_gauss_newton_matrix_is_the_hessian_where_nothing_is_left_unexplained(kernel, X):
     model = learn(kernel, X, 1e-10)  # far below the smallest eigenvalue: landmarks have no energy
-    H = model.expand(X)[2]
+    H = model.expand(X).hessian(np.zeros(X.shape, dtype=bool), 0.0)
     for x, h in zip(X, H, strict=True):
-        hessian = naive.jacobian(lambda u: model.expand(u[None])[1][0], x)
+        hessian = naive.jacobian(lambda u: model.expand(u[None]).gradient[0], x)
         np.testing.assert_allclose(h, hessian, atol=1e-8 * np.abs(h).max())
+
+
+@every_kernel
+@pytest.mark.parametrize("in_place", [False, True])
+def test_the_low_rank_step_of_wide_rows_is_the_dense_one(kernel, in_place):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((6, 30))
+    mask = rng.random(X.shape) < 0.4
+    who = np.arange(6) if in_place else None
+    here = learn(kernel, X, 1e-3).expand(X + 0.3 * rng.standard_normal(X.shape), who)
+    damping = np.full(6, 1e-2)
+    assert X.shape[1] > here.J.shape[2] + here.U.shape[2]
+    dense = np.linalg.solve(
+        here.hessian(mask, damping), -np.where(mask, 0, here.gradient)[..., None]
+    )
+    np.testing.assert_allclose(here.step(mask, damping), dense[..., 0], rtol=1e-8, atol=1e-12)
 
 
 @pytest.mark.parametrize("in_place", [False, True])
@@ -248,3 +269,37 @@ def test_blend_counts_differences_below_the_typical_energy_as_nothing():
     found, ambiguous = Candidates(rows, energy).blend(1e-3, 1.0)
     assert ambiguous[0]
     np.testing.assert_allclose(found, [[0.0, 6.0]], atol=1e-2)
+
+
+def test_a_row_with_two_plausible_completions_gets_their_mean():
+    t = np.linspace(-1, 1, 81)
+    X = np.c_[t**2, t]  # the first entry tells the second up to its sign
+    mask = np.ones(X.shape, bool)
+    mask[64, 1] = False
+    problem = ExactProblem(X, mask, RBF(width=2.0), Schatten(0.0))
+    found, ambiguous = blend_ambiguous(problem, X, 1e-6)
+    assert np.flatnonzero(ambiguous).tolist() == [64]
+    assert abs(found[64, 1]) < 0.2 * t[64]
+    assert np.array_equal(np.delete(found, 64, 0), np.delete(X, 64, 0))
+
+
+@every_kernel
+@pytest.mark.parametrize("noise", [None, 2.0])
+@pytest.mark.parametrize("gamma", [1.0, 1e-4])
+def test_preconditioner_is_a_change_of_variables(kernel, noise, gamma, X):
+    rng = np.random.default_rng(0)
+    mask = rng.random(X.shape) < 0.5
+    problem = ExactProblem(X, mask, kernel, Schatten(0.0), noise=noise)
+    z = problem.pack(X)
+    g, y = rng.standard_normal((2, z.size))
+    change = precondition(problem, z, gamma)
+    np.testing.assert_allclose(change.back(change.forward(z)), z, rtol=1e-10)
+    np.testing.assert_allclose(change.forward(change.back(z)), z, rtol=1e-10)
+    # The chain rule: the change of f along y is that along back(y).
+    assert change.gradient(g) @ y == pytest.approx(g @ change.back(y), rel=1e-10)
+
+
+def test_wide_data_go_without_preconditioner():
+    X, mask = np.ones((3, 257)), np.zeros((3, 257), bool)
+    problem = ExactProblem(X, mask, RBF(width=1.0), Schatten(0.5))
+    assert precondition(problem, problem.pack(X), 1.0) is None

@@ -116,11 +116,6 @@ def test_a_constant_column_can_be_scaled(kind, constant):
     np.testing.assert_allclose(scaler.undo(scaler.apply(X)), X, rtol=1e-14, atol=1e-14)
 
 
-def test_an_unknown_scale_is_named():
-    with pytest.raises(ValueError, match=r"'standard', 'sqrt', 'range', None.*got 'robust'"):
-        ColumnScaler.fit(np.ones((2, 1)), full([[1], [1]]), "robust")
-
-
 @pytest.mark.parametrize(
     ("column", "constant"),
     [

@@ -1,4 +1,4 @@
-"""Solvers: Algorithm 1 to the letter, continuation, second chances, the preconditioner."""
+"""Solvers: Algorithm 1 to the letter, continuation and second chances."""
 
 import inspect
 from itertools import groupby, pairwise
@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from polycomplete import datasets, masks
+from polycomplete.diagnostics import check_gradient
 from polycomplete.exact import ExactProblem
 from polycomplete.kernels import RBF, Linear, Polynomial
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten
-from polycomplete.solvers import AdamPlus, Continuation, Progress
-from polycomplete.solvers.continuation import stages
-from polycomplete.solvers.precondition import precondition
-from polycomplete.solvers.restart import blend_ambiguous, rescue
+from polycomplete.solvers import AdamPlus, Continuation, Progress, continuation
+from polycomplete.solvers.continuation import _Run, stages
+from polycomplete.solvers.restart import rescue
 from polycomplete.solvers.start import fill
 from tests import naive
 
@@ -36,24 +36,13 @@ def curve(n=60, rate=0.7, rule=None, kernel=None, n_dims=1, p=-0.5, **options):
     return ExactProblem(given, mask, kernel, Schatten(p, rule or Ramp()), **options), X
 
 
-def oracle(problem, weigh, p, gamma):
-    """Return value and gradient of a small problem, evaluated with loops."""
-
-    def evaluate(z):
-        X = problem.unpack(z)
-        values = np.linalg.eigvalsh(naive.gram(problem.kernel, X))[::-1].clip(0)
-        slope = lambda lam: weigh(lam) * (lam + gamma) ** (p / 2 - 1)  # noqa: E731
-        gradient = naive.rbf_gradient(X, problem.kernel.width, slope)
-        return naive.penalty(values, weigh(values), p, gamma), gradient[problem.free]
-
-    return evaluate
-
-
 @pytest.mark.parametrize("name", ["equal", "ramp"])
 @pytest.mark.parametrize("p", [1.0, 0.5])
 def test_adam_plus_is_algorithm_1(name, p):
     problem = small({"equal": Equal(), "ramp": Ramp()}[name], p)
-    evaluate = oracle(problem, lambda lam: np.array(naive.weights(name, lam, p)), p, 1e-2)
+    evaluate = naive.rbf_objective(
+        problem, lambda lam: np.array(naive.weights(name, lam, p)), p, 1e-2
+    )
     x = np.zeros(problem.free.sum())
     iterates, objectives, steps = naive.adam_plus(evaluate, x, 30, step=0.1)
     ratios = {round(b / a, 12) for a, b in pairwise(steps)}
@@ -92,8 +81,10 @@ def test_inverse_weights_are_frozen_for_the_whole_second_round():
     assert result.objective[:20] == first.objective
     lam = np.linalg.eigvalsh(problem.kernel.gram(first.X))[::-1].clip(0)
     w = np.array(naive.weights("inverse", lam, 0.5))
-    np.testing.assert_allclose(problem.weights, w, rtol=1e-5)
-    evaluate = oracle(problem, lambda lam: problem.weights, 0.5, 1e-2)
+    frozen = problem.fresh()
+    frozen.reweigh(problem.pack(first.X), 1e-2)
+    np.testing.assert_allclose(frozen.weights, w, rtol=1e-5)
+    evaluate = naive.rbf_objective(problem, lambda lam: frozen.weights, 0.5, 1e-2)
     iterates, objectives, _ = naive.adam_plus(evaluate, plain.pack(first.X), 20, 0.05)
     np.testing.assert_allclose(result.objective[20:], objectives, rtol=1e-10)
     np.testing.assert_allclose(problem.pack(result.X), iterates[-1], atol=1e-10)
@@ -220,6 +211,14 @@ def test_the_same_problem_gives_the_same_answer_and_keeps_observed_entries(solve
     assert np.array_equal(one.X[problem.mask], problem.X[problem.mask])
 
 
+@pytest.mark.parametrize("kind", [AdamPlus, Continuation])
+def test_complete_data_leave_nothing_to_do(kind):
+    problem, X = curve(n=20, rate=1.0)
+    result = kind().solve(problem, 1e-3)
+    assert (result.stop, result.iterations) == ("converged", 0)
+    assert np.array_equal(result.X, X)
+
+
 def test_what_stands_in_missing_cells_does_not_matter():
     problem, _ = curve()
     junk = ExactProblem(
@@ -265,34 +264,54 @@ def test_rescue_finds_nothing_to_do_on_a_completed_curve():
     assert np.array_equal(found, X)
 
 
-def test_a_row_with_two_plausible_completions_gets_their_mean():
-    t = np.linspace(-1, 1, 81)
-    X = np.c_[t**2, t]  # the first entry tells the second up to its sign
-    mask = np.ones(X.shape, bool)
-    mask[64, 1] = False
-    problem = ExactProblem(X, mask, RBF(width=2.0), Schatten(0.0))
-    found, ambiguous = blend_ambiguous(problem, X, 1e-6)
-    assert np.flatnonzero(ambiguous).tolist() == [64]
-    assert abs(found[64, 1]) < 0.2 * t[64]
-    assert np.array_equal(np.delete(found, 64, 0), np.delete(X, 64, 0))
+@pytest.mark.parametrize("better", [True, False])
+def test_second_chances_are_kept_only_if_the_objective_falls(monkeypatch, better):
+    problem, X = curve()
+    moved = stuck(problem, X, 7)
+    before, after = (moved, X) if better else (X, moved)
+    monkeypatch.setattr(continuation, "rescue", lambda *_: (after, 1))
+    monkeypatch.setattr(_Run, "stage", lambda *_: 0.0)
+    run = _Run(Continuation(rescues=1), problem)
+    run.z = problem.pack(before)
+    run.rescue(1e-6)
+    assert np.array_equal(run.z, problem.pack(X))
 
 
-@pytest.mark.parametrize("kernel", [RBF(), Polynomial(2, 1.0), RBF() + 0.1 * Linear()], ids=str)
-@pytest.mark.parametrize("noise", [None, 2.0])
-@pytest.mark.parametrize("gamma", [1.0, 1e-4])
-def test_preconditioner_is_a_change_of_variables(kernel, noise, gamma):
-    problem, X = curve(n=30, kernel=kernel, noise=noise)
-    z = problem.pack(X) + 0.1
-    change = precondition(problem, z, gamma)
-    np.testing.assert_allclose(change.back(change.forward(z)), z, rtol=1e-10)
-    np.testing.assert_allclose(change.forward(change.back(z)), z, rtol=1e-10)
-    rng = np.random.default_rng(0)
-    g, y = rng.standard_normal((2, z.size))
-    # The chain rule: the change of f along y is that along back(y).
-    assert change.gradient(g) @ y == pytest.approx(g @ change.back(y), rel=1e-10)
+@pytest.mark.parametrize("preconditioned", [True, False])
+def test_the_function_given_to_the_optimiser_has_its_right_gradient(monkeypatch, preconditioned):
+    checks = []
+
+    def minimize(fun, x, **_):
+        checks.append(check_gradient(fun, x, largest=1e-2 * np.linalg.norm(x)))
+
+    monkeypatch.setattr(continuation, "minimize", minimize)
+    problem, _ = curve(rule=Equal())
+    _Run(Continuation(preconditioned=preconditioned), problem).stage(1e-2)
+    assert [check.passed for check in checks] == [True]
+    assert np.isfinite(checks[0].slope)
 
 
-def test_wide_data_go_without_preconditioner():
-    X, mask = np.ones((3, 257)), np.zeros((3, 257), bool)
-    problem = ExactProblem(X, mask, RBF(width=1.0), Schatten(0.5))
-    assert precondition(problem, problem.pack(X), 1.0) is None
+def test_converged_means_that_the_last_round_moved_less_than_the_tolerance(monkeypatch):
+    moves, stage = [], _Run.stage
+    monkeypatch.setattr(_Run, "stage", lambda *given: moves.append(stage(*given)) or moves[-1])
+    solver = Continuation(max_iter=3, rounds=100, tol=1e-3, **QUICK)
+    result = solver.solve(curve()[0], 1e-3)
+    assert result.stop == "converged"
+    rounds = moves[len(stages(solver.first, 1e-3)) :]
+    assert rounds[-1] < 1e-3 <= min(rounds[:-1])
+
+
+def test_a_solve_leaves_nothing_behind_in_the_problem():
+    problem = small(Inverse())
+    once = AdamPlus(step=0.05, max_iter=10).solve(problem, 1e-2)
+    again = AdamPlus(step=0.05, max_iter=10).solve(problem, 1e-2)
+    assert problem.weights is None
+    np.testing.assert_array_equal(once.X, again.X)
+
+
+def test_a_path_out_of_time_ends_early_with_what_it_has():
+    problem = small(Ramp())
+    path = list(Continuation().path(problem, time_limit=0.0))
+    assert len(path) == 1
+    assert path[0][0] == Continuation().first
+    np.testing.assert_array_equal(path[0][1][problem.mask], problem.X[problem.mask])

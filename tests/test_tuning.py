@@ -69,6 +69,12 @@ def test_every_error_on_the_way_is_reported():
     assert choice.errors == pytest.approx({0.1: 2.0, 0.01: 1.0})
 
 
+@pytest.mark.parametrize("again", [0.5, 1.05])
+def test_a_smoothing_that_comes_again_counts_with_its_better_completion(again):
+    choice = choose((0.1, 2.0), (0.01, 1.0), (0.01, again))
+    assert choice.errors == pytest.approx({0.1: 2.0, 0.01: min(again, 1.0)})
+
+
 @pytest.mark.parametrize(
     ("errors", "best"),
     [

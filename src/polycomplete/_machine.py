@@ -17,11 +17,13 @@ SMALL = 600
 
 def free_memory() -> int:
     """Return the bytes that can be taken without swapping, as far as the system tells."""
-    limits = [_meminfo(), _cgroup()]
-    known = [limit for limit in limits if limit is not None]
+    known = [limit for limit in (_meminfo(), _cgroup()) if limit is not None]
     if known:
         return min(known)
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 4 * 2**30  # a system that does not tell: assume a small machine
 
 
 def _meminfo() -> int | None:
@@ -35,12 +37,16 @@ def _meminfo() -> int | None:
 
 def _cgroup() -> int | None:
     """Return what is left of a container's own limit."""
+    folder = Path("/sys/fs/cgroup")
     try:
-        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
-        used = Path("/sys/fs/cgroup/memory.current").read_text().strip()
-    except OSError:
+        limit = (folder / "memory.max").read_text().strip()
+        used = int((folder / "memory.current").read_text())
+        stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+    except (OSError, ValueError):
         return None
-    return None if limit == "max" else max(int(limit) - int(used), 0)
+    # Files that were read stay in memory only as long as nobody needs it.
+    used -= int(stat.get("inactive_file", 0))
+    return None if limit == "max" else max(int(limit) - used, 0)
 
 
 @cache

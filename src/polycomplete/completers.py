@@ -6,6 +6,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polycomplete.exact import Exact
-from polycomplete.frames import find_missing, like_input, to_matrix
+from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
 from polycomplete.kernels import RBF, Kernel
 from polycomplete.penalties import Ramp, Schatten
 from polycomplete.scaling import column_spread, is_constant
@@ -252,7 +253,8 @@ class Completer(TransformerMixin, BaseEstimator):
         """Fit the surface to the columns that vary; write into ``completed``."""
         self.surface_, self.result_, self.n_iter_ = None, None, 0
         self.scale_, self.smoothing_ = None, np.nan
-        self.row_determined_ = np.asarray(mask.any(axis=1))
+        varying = mask[:, self._columns].any(axis=1) | (len(self._columns) == 0)
+        self.row_determined_ = np.asarray(mask.any(axis=1) & varying)
         if self.noise is not None:
             self.residual_ = np.zeros_like(completed)
         rows = np.flatnonzero(mask[:, self._columns].any(axis=1))
@@ -271,16 +273,6 @@ class Completer(TransformerMixin, BaseEstimator):
 
     def _recipe(self) -> Recipe:
         solver = Continuation() if self.solver is None else self.solver
-        if not callable(getattr(solver, "solve", None)):
-            raise TypeError(
-                f"solver must be a Continuation or an AdamPlus object, got {self.solver!r}."
-            )
-        if isinstance(self.smoothing, str) and self.smoothing != "auto":
-            raise ValueError(f'smoothing must be "auto" or a number, got {self.smoothing!r}.')
-        if not isinstance(self.smoothing, str) and not self.smoothing > 0:
-            raise ValueError(f"smoothing must be positive, got {self.smoothing!r}.")
-        if self.noise is not None and not self.noise > 0:
-            raise ValueError(f"noise must be positive or None, got {self.noise!r}.")
         return Recipe(
             kernel=self.kernel,
             penalty=self._penalty(solver),
@@ -304,6 +296,11 @@ class Completer(TransformerMixin, BaseEstimator):
             input_name="X",
         )
         validate_data(self, X, reset=reset, skip_check_array=True)
+        if not isinstance(self.missing_values, Real):
+            raise ValueError(
+                f"missing_values must be a number or NaN, got {self.missing_values!r}; replace "
+                "other markers by NaN first."
+            )
         return matrix, find_missing(matrix, self.missing_values)
 
     def _fill(self) -> np.ndarray:
@@ -329,7 +326,11 @@ class Completer(TransformerMixin, BaseEstimator):
         own = getattr(self, "_sklearn_output_config", {})
         if own.get("transform", get_config()["transform_output"]) != "default":
             return final  # scikit-learn wraps it
-        return like_input(final, X, [str(name) for name in self.get_feature_names_out()])
+        labels = column_labels(X)
+        if labels is None:
+            return final
+        new = list(self.get_feature_names_out()[len(self._kept) :])
+        return like_input(final, X, [labels[j] for j in self._kept] + new)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

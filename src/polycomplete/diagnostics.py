@@ -66,16 +66,18 @@ def check_gradient(
     direction = np.random.default_rng(random_state).standard_normal(x.shape)
     direction /= np.linalg.norm(direction)
     value, gradient = objective(x)
-    steps = largest * 0.5 ** np.arange(12)
-    taken = [objective(x + (h * direction).astype(x.dtype))[0] for h in steps]
+    steps = largest * 0.5 ** np.arange(14)
+    changes = np.array([objective(x + (h * direction).astype(x.dtype))[0] for h in steps]) - value
     slope_along = float(np.sum(gradient.astype(np.float64) * direction))
-    errors = np.abs(np.array(taken) - value - steps * slope_along)
-    # Rounding ends the descent of the error: only what stands clear of it counts.
+    errors = np.abs(changes - steps * slope_along)
+    # Rounding ends the descent of the error: only what stands clear of it counts, and of that
+    # the finest steps, where a small first-order error shows.
     noise = 64 * float(np.finfo(x.dtype).eps) * max(abs(value), 1e-300)
-    clear = errors > noise
-    if clear.sum() < 3:
-        return GradientCheck(steps, errors, np.inf)
-    slope = float(np.polyfit(np.log(steps[clear]), np.log(errors[clear]), 1)[0])
+    clear = np.flatnonzero(errors > noise)[-4:]
+    if len(clear) >= 3:
+        slope = float(np.polyfit(np.log(steps[clear]), np.log(errors[clear]), 1)[0])
+    else:  # a linear function has no error; one that does not change beyond rounding shows nothing
+        slope = np.inf if np.any(np.abs(changes) > noise) else np.nan
     return GradientCheck(steps, errors, slope)
 
 
@@ -112,7 +114,8 @@ def intrinsic_dimension(X: np.ndarray) -> float:
     """Estimate the dimension of the surface from the two nearest neighbours of each row.
 
     The ratio of their distances follows a law that depends on the dimension alone (Facco et al.,
-    2017). Duplicated rows are left out.
+    2017). Duplicated rows are left out; rows on a regular grid, all of whose distances are equal,
+    give NaN.
 
     Parameters
     ----------
@@ -135,6 +138,9 @@ def intrinsic_dimension(X: np.ndarray) -> float:
         raise ValueError(f"At least four different rows are needed, got {len(rows)}.")
     distances = cKDTree(rows).query(rows, k=3)[0]
     ratios = np.sort(distances[:, 2] / distances[:, 1])
+    ratios = ratios[ratios > 1 + 1e-9]  # equal distances, as on a grid, tell nothing
+    if len(ratios) < 4:
+        return float("nan")
     # The far tail is noisy in small samples; the usual estimator leaves out the top tenth.
     kept = ratios[: int(0.9 * len(ratios))]
     share = np.arange(1, len(kept) + 1) / len(ratios)
@@ -172,7 +178,9 @@ def row_notes(completer: Completer, mask: np.ndarray) -> dict[int, str]:
         counts == 0)}  # fmt: skip
     if completer.surface_ is None:
         return notes
-    dimension = round(intrinsic_dimension(completer.surface_.rows))
+    rows = np.unique(completer.surface_.rows, axis=0)
+    estimate = intrinsic_dimension(rows) if len(rows) >= 4 else float("nan")
+    dimension = 1 if np.isnan(estimate) else round(estimate)
     for i in np.flatnonzero((counts > 0) & (counts <= dimension)):
         notes[int(i)] = (
             f"{counts[i]} observed, but a surface of about {dimension} dimensions needs at least "

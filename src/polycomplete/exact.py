@@ -18,9 +18,11 @@ from polycomplete.penalties import Schatten
 __all__ = ["Exact", "ExactProblem", "Spectrum"]
 
 # Arrays of n × n numbers alive at once in one evaluation: the Gram matrix, the eigenvectors with
-# LAPACK's workspace, the gradient in K and its product with the slopes (tests/test_exact.py
-# measures the peak).
-ARRAYS = 8
+# LAPACK's workspace, the gradient in K and its product with the slopes; two more for a sum of
+# kernels (tests/test_exact.py measures the peak).
+ARRAYS = 10
+# Columns up to which solvers also keep two m × m matrices for each row.
+WIDEST = 256
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,8 @@ class Exact(BaseEstimator):
 
     Examples
     --------
-    >>> Exact().memory_needed(10_000) / 1e9  # GB
-    6.4
+    >>> Exact().memory_needed(10_000, 20) / 1e9  # GB
+    8.064
     """
 
     def __init__(
@@ -64,21 +66,28 @@ class Exact(BaseEstimator):
         self.eigen = eigen
         self.rank = rank
 
-    def memory_needed(self, n_rows: int) -> int:
-        """Return the bytes one evaluation takes at its peak."""
-        return ARRAYS * n_rows * n_rows * 8
+    def memory_needed(self, n_rows: int, n_columns: int) -> int:
+        """Return the bytes a solve takes at its peak."""
+        return 8 * n_rows * (ARRAYS * n_rows + self._per_row(n_columns))
 
-    def check(self, n_rows: int) -> None:
+    def _per_row(self, n_columns: int) -> int:
+        return 2 * n_columns**2 if n_columns <= WIDEST else 0
+
+    def check(self, n_rows: int, n_columns: int) -> None:
         """Raise where the parameters are wrong or the problem does not fit the memory."""
         if self.eigen not in ("full", "partial"):
             raise ValueError(f'Exact(eigen=...) must be "full" or "partial", got {self.eigen!r}.')
+        if self.rank is not None and not self.rank >= 1:
+            raise ValueError(f"Exact(rank=...) must be at least 1, got {self.rank!r}.")
         budget = 0.6 * free_memory() if self.max_memory is None else float(self.max_memory)
-        need = self.memory_needed(n_rows)
+        need = self.memory_needed(n_rows, n_columns)
         if need > budget:
+            small = self._per_row(n_columns)
+            fits = int(((small**2 + ARRAYS * budget / 2) ** 0.5 - small) / (2 * ARRAYS))
             raise MemoryError(
                 f"The exact engine needs {need / 1e9:.2f} GB for {n_rows} rows, more than the "
                 f"{budget / 1e9:.2f} GB it may take; fit on fewer rows (for example "
-                f"X[:{int((budget / (ARRAYS * 8)) ** 0.5)}]) and transform the others, or raise "
+                f"X[:{fits}]) and transform the others, or raise "
                 f"Exact(max_memory=...)."
             )
 
@@ -157,6 +166,10 @@ class ExactProblem:
         X[self.free] = z
         return X
 
+    def fresh(self) -> ExactProblem:
+        """Return the same problem without what an earlier solve left in it."""
+        return replace(self, weights=None, _guess=None)
+
     def with_kernel(self, kernel: Kernel) -> ExactProblem:
         """Return the same problem with another kernel."""
         return replace(self, kernel=kernel, _guess=None)
@@ -200,9 +213,9 @@ class ExactProblem:
         slope = self.penalty.slope(lam, w, gamma)
         if size == n:
             return value, (V * slope) @ V.T
-        # Far below γ the penalty is linear: the tail pays its slope at zero times its sum.
-        zero = lam[:1] * 0
-        rest = float(self.penalty.slope(zero, every[size:].mean(), gamma)[0])
+        # Far below γ the penalty is linear: the tail pays its slope at zero times its sum. The
+        # first of the tail holds most of it, so that its weight stands for all.
+        rest = float(self.penalty.slope(lam[:1] * 0, every[size], gamma)[0])
         G = (V * (slope - rest)) @ V.T
         G[np.diag_indices(n)] += rest
         return value + rest * spectrum.tail, G

@@ -12,7 +12,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from scipy import sparse
 
-__all__ = ["find_missing", "like_input", "to_matrix"]
+__all__ = ["column_labels", "find_missing", "like_input", "to_matrix"]
 
 
 def to_matrix(X: Any) -> np.ndarray:
@@ -32,10 +32,9 @@ def to_matrix(X: Any) -> np.ndarray:
 
     Raises
     ------
-    ValueError
-        For text, dates and other things that are not numbers, with their place.
-    TypeError
-        For sparse matrices.
+    ValueError, TypeError
+        For text, dates and other things that are not numbers, with their place; for sparse
+        matrices.
 
     Examples
     --------
@@ -50,8 +49,10 @@ def to_matrix(X: Any) -> np.ndarray:
         )
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        columns = [_floats(frame[name], name) for name in frame.columns]
+        columns = [_floats(column) for column in frame.iter_columns()]
         return np.column_stack(columns) if columns else np.empty((len(frame), 0))
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.filled(X.astype(X.dtype if X.dtype.kind == "f" else np.float64), np.nan)
     array = np.asarray(X)
     if array.dtype in (np.float32, np.float64):
         return array
@@ -64,12 +65,12 @@ def to_matrix(X: Any) -> np.ndarray:
     return np.column_stack([_objects(column, j) for j, column in enumerate(array.T)])
 
 
-def _floats(column: nw.Series, name: str) -> np.ndarray:
+def _floats(column: Any) -> np.ndarray:
     if column.dtype == nw.Float32:
         return np.asarray(column.to_numpy(), dtype=np.float32)
     if column.dtype.is_numeric() or column.dtype == nw.Boolean:
         return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
-    return _objects(np.asarray(column.to_list(), dtype=object), name)
+    return _objects(np.asarray(column.to_list(), dtype=object), column.name)
 
 
 def _objects(column: np.ndarray, name: object) -> np.ndarray:
@@ -78,17 +79,18 @@ def _objects(column: np.ndarray, name: object) -> np.ndarray:
     for i, entry in enumerate(column):
         try:
             values[i] = np.nan if _is_missing(entry) else _number(entry)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"Column {name!r} holds {entry!r} in row {i}, which is not a number; drop the "
-                "column or encode it as numbers first."
+        except (TypeError, ValueError, OverflowError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(
+                f"Column {name!r} holds {entry!r} in row {i}, which is not a number ({error}); "
+                "drop the column or encode it as numbers first."
             ) from None
     return values
 
 
 def _number(entry: Any) -> float:
     if isinstance(entry, str | bytes):
-        raise ValueError  # "3" is text: whoever meant a number should say so
+        raise ValueError("text")  # "3" too: whoever meant a number should say so
     return float(entry)
 
 
@@ -117,7 +119,7 @@ def find_missing(X: np.ndarray, missing_values: float) -> np.ndarray:
     """
     mask = ~np.isnan(X)
     if not np.isnan(missing_values):
-        mask &= missing_values != X
+        mask &= X.dtype.type(missing_values) != X
     infinite = np.argwhere(np.isinf(X) & mask)
     if len(infinite):
         row, column = infinite[0]
@@ -128,7 +130,7 @@ def find_missing(X: np.ndarray, missing_values: float) -> np.ndarray:
     return mask
 
 
-def like_input(result: np.ndarray, X: Any, names: list[str]) -> Any:
+def like_input(result: np.ndarray, X: Any, names: list[Any]) -> Any:
     """Return a matrix as the kind of table that X is: same library, same index, given names.
 
     Parameters
@@ -137,8 +139,8 @@ def like_input(result: np.ndarray, X: Any, names: list[str]) -> Any:
         The numbers.
     X : array-like or data frame
         What the user passed.
-    names : list of str
-        Column names.
+    names : list
+        Column names: text, but for pandas, which allows anything.
 
     Returns
     -------
@@ -153,7 +155,30 @@ def like_input(result: np.ndarray, X: Any, names: list[str]) -> Any:
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return result
+    library = nw.get_native_namespace(frame)
+    if frame.implementation.is_pandas_like():
+        return library.DataFrame(result, index=nw.maybe_get_index(frame), columns=names)
     columns = {name: result[:, j] for j, name in enumerate(names)}
-    made = nw.from_dict(columns, backend=nw.get_native_namespace(frame))
-    index = nw.maybe_get_index(frame)  # of pandas-like tables; others have none
-    return nw.to_native(made if index is None else nw.maybe_set_index(made, index=index))
+    return nw.to_native(nw.from_dict(columns, backend=library))
+
+
+def column_labels(X: Any) -> list[Any] | None:
+    """Return the names of a data frame's columns as they are; None for arrays.
+
+    Parameters
+    ----------
+    X : array-like or data frame
+        What the user passed.
+
+    Returns
+    -------
+    list or None
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> column_labels(pd.DataFrame({0: [1], "a": [2]}))
+    [0, 'a']
+    """
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return list(frame.columns) if isinstance(frame, nw.DataFrame) else None

@@ -7,6 +7,7 @@ and ``t``; the chain rules of the whole Gram matrix and of a single row follow f
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -46,7 +47,7 @@ def typical_distance(X: Array, mask: Array) -> float:
     """
     xp = array_namespace(X)
     seen = xp.astype(mask, X.dtype)
-    count = xp.clip(xp.sum(seen, axis=0), 1, None)
+    count = xp.clip(xp.sum(seen, axis=0), 1.0, None)
     mean = xp.sum(X * seen, axis=0) / count
     variance = xp.sum(((X - mean) * seen) ** 2, axis=0) / count
     return float(xp.sum(variance) * 2) ** 0.5 or 1.0
@@ -97,6 +98,8 @@ class Kernel(BaseEstimator):
         """Return the gradient in X of ``Σ G ∘ K(X)`` for a symmetric G; ``K`` is ``gram(X)``."""
         xp = array_namespace(X)
         s, t = self.slopes(X, X, K)
+        if s is t:  # only differences of rows count: keep their digits
+            X = X - xp.mean(X, axis=0)
         return 2 * ((G * s) @ X - xp.sum(G * t, axis=1)[:, None] * X)
 
     def __call__(self, X: Array, Y: Array | None = None) -> Array:
@@ -109,6 +112,8 @@ class Kernel(BaseEstimator):
         return Sum(self, other)
 
     def __mul__(self, factor: float) -> Scaled:
+        if not isinstance(factor, Real):
+            return NotImplemented
         return Scaled(factor, self)
 
     __rmul__ = __mul__
@@ -149,7 +154,7 @@ class RBF(Kernel):
         return RBF(width=factor * self._sigma())
 
     def _sigma(self) -> float:
-        if isinstance(self.width, str) or not self.width > 0:
+        if not isinstance(self.width, Real) or not float(self.width) > 0:
             raise ValueError(
                 f'RBF(width=...) must be a positive number here, got {self.width!r}; "auto" is '
                 "replaced by a number when a completer is fitted, or by resolve(X, mask)."
@@ -164,7 +169,7 @@ class RBF(Kernel):
         A = X - centre
         B = A if Y is None else Y - centre
         squares = xp.sum(A * A, axis=1)[:, None] + xp.sum(B * B, axis=1)[None, :]
-        D = xp.clip(squares - 2 * (A @ B.T), 0, None)
+        D = xp.clip(squares - 2 * (A @ B.T), 0.0, None)
         if Y is None:
             D = D * (1 - xp.eye(D.shape[0], dtype=D.dtype))
         return xp.exp(D / (-2 * self._sigma() ** 2))
@@ -210,11 +215,11 @@ class Polynomial(Kernel):
 
     def resolve(self, X: Array, mask: Array) -> Self:
         """Check the parameters."""
-        if int(self.degree) != self.degree or self.degree < 1:
+        if not isinstance(self.degree, Integral) or int(self.degree) < 1:
             raise ValueError(
                 f"Polynomial(degree=...) must be a whole number from 1, got {self.degree!r}."
             )
-        if not self.offset >= 0:
+        if not isinstance(self.offset, Real) or not float(self.offset) >= 0:
             raise ValueError(f"Polynomial(offset=...) must not be negative, got {self.offset!r}.")
         return self
 
@@ -223,7 +228,7 @@ class Polynomial(Kernel):
         factor = float(np.prod([self.degree - i for i in range(derivative)]))
         if derivative > self.degree:
             return u * 0
-        return factor * (u + self.offset) ** (self.degree - derivative)
+        return factor * (u + float(self.offset)) ** int(self.degree - derivative)
 
     def gram(self, X: Array, Y: Array | None = None) -> Array:
         """Return the matrix of similarities."""

@@ -48,7 +48,13 @@ class Weights(BaseEstimator):
 
 
 class Equal(Weights):
-    """Weight 1 for all: the plain Schatten-p penalty."""
+    """Weight 1 for all: the plain Schatten-p penalty.
+
+    Examples
+    --------
+    >>> Equal().of(np.array([4.0, 1.0]), p=0.5)
+    array([1., 1.])
+    """
 
     def of(self, eigenvalues: Array, p: float) -> Array:
         """Return ones."""
@@ -64,6 +70,11 @@ class Skip(Weights):
         The paper sets s = m, the number of columns. That harms where rank(X) < m, because
         directions that should vanish go free; "auto" takes :func:`linear_rank` of the observed
         entries instead, a cautious count of the directions that surely exist.
+
+    Examples
+    --------
+    >>> Skip(1).of(np.array([4.0, 1.0]), p=0.5)
+    array([0., 1.])
     """
 
     def __init__(self, s: int | str = "auto"):
@@ -85,7 +96,13 @@ class Skip(Weights):
 
 
 class Ramp(Weights):
-    """Weight i/n for the i-th of n (PMC-W, the paper's w₂)."""
+    """Weight i/n for the i-th of n (PMC-W, the paper's w₂).
+
+    Examples
+    --------
+    >>> Ramp().of(np.array([4.0, 1.0]), p=0.5)
+    array([0.5, 1. ])
+    """
 
     def of(self, eigenvalues: Array, p: float) -> Array:
         """Return 1/n, 2/n, …, 1."""
@@ -96,12 +113,18 @@ class Inverse(Weights):
     """Weight 1/(σᵢᵖ + ε) with σᵢ = √λᵢ of an earlier fit, divided by the largest (PMC-W, w₁).
 
     The first round of a solver runs with equal weights, which is the Schatten-p fit the paper
-    starts from; each later round freezes the weights of the spectrum it begins with.
+    starts from; each later round freezes the weights of the spectrum it begins with. Where the
+    penalty's p is not positive, the weights use the paper's ½.
 
     Parameters
     ----------
     epsilon : float, default=0.1
         Bounds the ratio of the weights.
+
+    Examples
+    --------
+    >>> Inverse(epsilon=0.5).of(np.array([4.0, 0.25]), p=1.0)
+    array([0.4, 1. ])
     """
 
     adaptive = True
@@ -109,10 +132,17 @@ class Inverse(Weights):
     def __init__(self, epsilon: float = 0.1):
         self.epsilon = epsilon
 
+    def resolve(self, X: np.ndarray, mask: np.ndarray) -> Inverse:
+        """Check epsilon."""
+        if not self.epsilon > 0:
+            raise ValueError(f"Inverse(epsilon=...) must be positive, got {self.epsilon!r}.")
+        return self
+
     def of(self, eigenvalues: Array, p: float) -> Array:
         """Return the weights of this spectrum."""
         xp = array_namespace(eigenvalues)
-        w = 1 / (xp.clip(eigenvalues, 0, None) ** (p / 2) + self.epsilon)
+        power = p if p > 0 else 0.5
+        w = 1 / (xp.clip(eigenvalues, 0.0, None) ** (power / 2) + float(self.epsilon))
         return w / xp.max(w)
 
 

@@ -6,7 +6,10 @@ at least one observed entry. The estimators of :mod:`polycomplete.completers` ta
 
 from __future__ import annotations
 
+import time
+from copy import copy
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
@@ -40,6 +43,28 @@ class Recipe:
     smoothing: float | str
     noise: float | None
     seed: int
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be fitted, in the words of the estimators' parameters."""
+        kinds: dict[str, tuple[type, ...]] = {
+            "kernel": (Kernel,),
+            "penalty": (Schatten,),
+            "solver": (Continuation, AdamPlus),
+        }
+        for name, allowed in kinds.items():
+            given, shown = getattr(self, name), " or ".join(kind.__name__ for kind in allowed)
+            if not isinstance(given, allowed):
+                raise TypeError(f"{name} must be a {shown} object, got {given!r}.")
+        if self.smoothing != "auto" and not _positive(self.smoothing):
+            raise ValueError(
+                f'smoothing must be "auto" or a positive number, got {self.smoothing!r}.'
+            )
+        if self.noise is not None and not _positive(self.noise):
+            raise ValueError(f"noise must be None or a positive number, got {self.noise!r}.")
+
+
+def _positive(value: object) -> bool:
+    return isinstance(value, Real) and 0 < float(value) < float("inf")
 
 
 @dataclass(frozen=True)
@@ -86,7 +111,7 @@ class Surface:
 def fit_surface(
     X: np.ndarray, mask: np.ndarray, recipe: Recipe
 ) -> tuple[Surface, np.ndarray, Result, str | None]:
-    """Complete a matrix; return the surface, the completed matrix, the result and the scaling.
+    """Complete a matrix.
 
     Parameters
     ----------
@@ -96,13 +121,32 @@ def fit_surface(
         True where observed.
     recipe : Recipe
         The method.
+
+    Returns
+    -------
+    surface, completed, result, scale
+        The learned surface, the completed matrix, the solver's result and the scaling used.
+
+    Examples
+    --------
+    >>> from polycomplete import RBF, Exact, Schatten, datasets, masks, metrics
+    >>> X = datasets.make_polynomial_manifold(80, 10, random_state=0)
+    >>> mask = masks.uniform(X.shape, 0.7, random_state=0)
+    >>> recipe = Recipe(RBF(), Schatten(), Exact(), Continuation(), "auto", "auto", None, seed=0)
+    >>> surface, completed, result, scale = fit_surface(X, mask, recipe)
+    >>> metrics.rse(X, completed, mask) < 0.1, scale
+    (True, 'sqrt')
     """
     with blas_threads_for(len(X)):
-        recipe.engine.check(len(X))
+        recipe.engine.check(*X.shape)
+        begin = time.perf_counter()
         scale, smoothing = choose(X, mask, recipe)
+        solver = copy(recipe.solver)
+        if solver.time_limit is not None:  # of the whole fit, the choosing included
+            solver.time_limit = max(0.0, solver.time_limit - (time.perf_counter() - begin))
         scaler = ColumnScaler.fit(X, mask, scale)
         problem = pose(X, mask, scaler, recipe)
-        result = recipe.solver.solve(problem, smoothing)
+        result = solver.solve(problem, smoothing)
         gamma = smoothing * problem.unit
         typical = float(np.median(learn(result.kernel, result.X, gamma).left_out()))
         surface = Surface(scaler, result.kernel, result.X, smoothing, typical)
@@ -112,10 +156,10 @@ def fit_surface(
 def pose(X: np.ndarray, mask: np.ndarray, scaler: ColumnScaler, recipe: Recipe) -> ExactProblem:
     """Return the problem of a recipe on scaled data, with every "auto" of its parts resolved."""
     scaled = np.where(mask, scaler.apply(np.where(mask, X, scaler.centre)), 0)
-    if not np.all(np.abs(scaled) < 1e100):
+    if not 1e-100 < np.max(np.abs(scaled)) < 1e100:
         raise ValueError(
-            "The scaled data reach beyond 1e100, where squares overflow; choose another scale "
-            'than scale=None, or "auto".'
+            f"The largest of the scaled entries is {np.max(np.abs(scaled)):.0e}, whose square is "
+            'beyond the range of numbers; use scale="auto" or "standard".'
         )
     return ExactProblem(
         X=scaled,
@@ -133,31 +177,22 @@ def choose(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> tuple[str | None,
     finest = recipe.solver.default_smoothing
     given = None if isinstance(recipe.smoothing, str) else float(recipe.smoothing)
     visible, hidden = masks.hide(mask, tuning.SHARE, random_state=recipe.seed)
-    no_path = not isinstance(recipe.solver, Continuation)
-    if no_path or hidden.sum() < tuning.ENOUGH or (given is not None and len(scales) == 1):
+    nothing_to_choose = given is not None and len(scales) == 1
+    if isinstance(recipe.solver, AdamPlus) or nothing_to_choose or hidden.sum() < tuning.ENOUGH:
         return scales[0], finest if given is None else given
-    choices = {kind: _follow(X, mask, visible, hidden, kind, recipe, given) for kind in scales}
+    # At most half of the time that is given goes into choosing.
+    limit = recipe.solver.time_limit and recipe.solver.time_limit / (2 * len(scales))
+    choices = {}
+    for kind in scales:
+        scaler = ColumnScaler.fit(X, mask, kind)
+        path = recipe.solver.path(pose(X, visible, scaler, recipe), limit)
+        truth = scaler.apply(np.where(mask, X, scaler.centre))
+        unit = column_spread(truth, mask)[1]
+        choices[kind] = tuning.follow(path, truth, hidden, unit, given or 0.0)
     scale = tuning.best_of(choices)
     if given is not None:
         return scale, given
     return scale, finest if choices[scale].at_the_end else choices[scale].smoothing
-
-
-def _follow(
-    X: np.ndarray,
-    mask: np.ndarray,
-    visible: np.ndarray,
-    hidden: np.ndarray,
-    kind: str | None,
-    recipe: Recipe,
-    end: float | None,
-) -> tuning.Choice:
-    scaler = ColumnScaler.fit(X, mask, kind)
-    problem = pose(X, visible, scaler, recipe)
-    truth = scaler.apply(np.where(mask, X, scaler.centre))
-    unit = column_spread(truth, mask)[1]
-    assert isinstance(recipe.solver, Continuation)
-    return tuning.follow(recipe.solver.path(problem), truth, hidden, unit, end or 0.0)
 
 
 def _scales_to_try(X: np.ndarray, mask: np.ndarray, scale: str | None) -> list[str | None]:

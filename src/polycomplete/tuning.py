@@ -108,9 +108,11 @@ def follow(
     """
     errors: dict[float, float] = {}
     for smoothing, completed in path:
+        if smoothing < end and errors:
+            break
         error = hidden_error(X, completed, hidden, unit)
         errors[smoothing] = min(error, errors.get(smoothing, error))
-        if errors[smoothing] > GIVE_UP * min(errors.values()) or smoothing < end:
+        if errors[smoothing] > GIVE_UP * min(errors.values()):
             break
     lowest = min(errors.values())
     chosen = min(s for s, e in errors.items() if e <= (1 + SLACK) * lowest)

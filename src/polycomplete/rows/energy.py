@@ -19,7 +19,7 @@ from scipy import linalg
 
 from polycomplete.kernels import Kernel
 
-__all__ = ["RowEnergy", "learn"]
+__all__ = ["Expansion", "RowEnergy", "learn"]
 
 
 @dataclass(frozen=True)
@@ -63,32 +63,86 @@ class RowEnergy:
             E = E + np.sum(K * self.own[who], axis=1) ** 2
         return E
 
-    def expand(
-        self, X: np.ndarray, who: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return energy (n,), gradient (n, m) and Gauss–Newton matrix (n, m, m) of each row."""
+    def expand(self, X: np.ndarray, who: np.ndarray | None = None) -> Expansion:
+        """Return the energy of each row with its first and (Gauss–Newton) second derivatives."""
         L, F = self.landmarks, self.factor
         n, m = X.shape
         K = self.kernel.gram(X, L)
         S, T = self.kernel.slopes(X, L, K)
+        origin = L.mean(axis=0) if S is T else 0.0  # then only differences of rows count
         S, T = np.broadcast_to(S, K.shape), np.broadcast_to(T, K.shape)
         P = K @ F
+        L, Y = L - origin, X - origin
         # J[i, a] = ∂(Fᵀk(L, xᵢ))/∂xᵢₐ, all rows and coordinates in one product.
         J = ((S[:, None, :] * L.T[None]).reshape(n * m, -1) @ F).reshape(n, m, -1)
-        J -= X[:, :, None] * (T @ F)[:, None, :]
-        a, b = self.kernel.metric(X)
+        J -= Y[:, :, None] * (T @ F)[:, None, :]
         E = self.kernel.diagonal(X) - np.sum(P * P, axis=1)
         gradient = self.kernel.diagonal_slope(X)[:, None] * X - (J @ P[:, :, None])[:, :, 0]
-        H = b[:, None, None] * X[:, :, None] * X[:, None, :] - J @ J.transpose(0, 2, 1)
-        H[:, np.arange(m), np.arange(m)] += a[:, None]
+        a, b = self.kernel.metric(X)
+        added = [np.sqrt(b)[:, None] * X] if np.any(b) else []
         if who is not None:
             B = self.own[who]
             s = np.sum(K * B, axis=1)
-            Js = (S * B) @ L - np.sum(T * B, axis=1)[:, None] * X
+            Js = (S * B) @ L - np.sum(T * B, axis=1)[:, None] * Y
             E = E + s * s
             gradient += Js * s[:, None]
-            H += Js[:, :, None] * Js[:, None, :]
-        return E, 2 * gradient, 2 * H
+            added.append(Js)
+        return Expansion(E, 2 * gradient, a, J, np.stack(added, axis=2) if added else J[:, :, :0])
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """The energy of rows to second order: ``H = 2 (a I − J Jᵀ + U Uᵀ)`` for each row.
+
+    Attributes
+    ----------
+    energy, gradient : ndarrays of shape (n,) and (n, m)
+        Value and gradient.
+    a : ndarray of shape (n,)
+        The metric of the kernel.
+    J, U : ndarrays of shape (n, m, q) and (n, m, few)
+        What the landmarks explain, and what is added back.
+    """
+
+    energy: np.ndarray
+    gradient: np.ndarray
+    a: np.ndarray
+    J: np.ndarray
+    U: np.ndarray
+
+    def hessian(self, mask: np.ndarray, damping: float | np.ndarray) -> np.ndarray:
+        """Return the Gauss–Newton matrix of the missing entries; a one for each observed entry.
+
+        ``damping`` is added in units of the kernel's metric.
+        """
+        J, U = np.where(mask[:, :, None], 0, self.J), np.where(mask[:, :, None], 0, self.U)
+        H = 2 * (U @ U.transpose(0, 2, 1) - J @ J.transpose(0, 2, 1))
+        at = np.arange(mask.shape[1])
+        H[:, at, at] += np.where(mask, 1.0, (2 * self._metric() * (1 + damping))[:, None])
+        return H
+
+    def step(self, mask: np.ndarray, damping: np.ndarray) -> np.ndarray:
+        """Return the damped Newton step of the missing entries; zero for observed ones."""
+        gradient = np.where(mask, 0, self.gradient)
+        wide = mask.shape[1] > self.J.shape[2] + self.U.shape[2]
+        solve = self._solve_low_rank if wide else self._solve_dense
+        return np.where(mask, 0, -solve(mask, damping, gradient))
+
+    def _metric(self) -> np.ndarray:
+        """Return the metric, floored: a polynomial kernel has none at the origin."""
+        return np.maximum(self.a, max(1e-9 * float(np.max(self.a)), 1e-300))
+
+    def _solve_dense(self, mask: np.ndarray, damping: np.ndarray, g: np.ndarray) -> np.ndarray:
+        return np.linalg.solve(self.hessian(mask, damping), g[:, :, None])[:, :, 0]
+
+    def _solve_low_rank(self, mask: np.ndarray, damping: np.ndarray, g: np.ndarray) -> np.ndarray:
+        """Solve by Woodbury's identity: matrices of q × q instead of m × m."""
+        W = np.where(mask[:, :, None], 0, np.concatenate([self.J, self.U], axis=2))
+        sign = np.repeat([-1.0, 1.0], [self.J.shape[2], self.U.shape[2]])
+        c = (self._metric() * (1 + damping))[:, None, None]
+        small = W.transpose(0, 2, 1) @ W / c + np.diag(sign)
+        inner = np.linalg.solve(small, W.transpose(0, 2, 1) @ g[:, :, None])
+        return ((g[:, :, None] - W @ inner / c) / (2 * c))[:, :, 0]
 
 
 def learn(kernel: Kernel, X: np.ndarray, gamma: float) -> RowEnergy:

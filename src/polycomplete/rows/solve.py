@@ -40,7 +40,7 @@ class Candidates:
         row's best, or above ``typical``, the usual energy of a row that is well determined.
         """
         best, lowest = self.best()
-        scale = np.maximum(lowest, typical)[:, None] + np.finfo(float).tiny
+        scale = np.maximum(lowest, max(typical, 1e-300))[:, None]
         weight = np.exp(-(self.energy - lowest[:, None]) / scale)
         weight /= weight.sum(axis=1, keepdims=True)
         mean = np.einsum("nk,nkm->nm", weight, self.rows)
@@ -54,7 +54,26 @@ def nearest(
 ) -> np.ndarray:
     """Return the k rows of ``pool`` nearest to each row of X on its observed entries, as indices.
 
-    ``own`` says where a row itself stands in the pool, not to be its own neighbour; -1: nowhere.
+    Parameters
+    ----------
+    X, mask : ndarrays of shape (n, m)
+        Rows, and True where observed.
+    pool : ndarray of shape (r, m)
+        Complete rows.
+    k : int
+        How many neighbours.
+    own : ndarray of int, optional
+        Where a row itself stands in the pool, not to be its own neighbour; -1 for nowhere.
+
+    Returns
+    -------
+    ndarray of int, shape (n, k)
+
+    Examples
+    --------
+    >>> pool = np.array([[0.0, 9.0], [5.0, 9.0], [1.0, 9.0]])
+    >>> nearest(np.array([[0.9, 0.0]]), np.array([[True, False]]), pool, k=2)
+    array([[2, 0]])
     """
     seen = mask.astype(X.dtype)
     known = np.where(mask, X, 0)
@@ -76,23 +95,43 @@ def settle(
     """Take Levenberg–Marquardt steps on the missing entries of each row by itself.
 
     A step is taken where the energy does not rise; the damping of a row falls after a success and
-    rises after a failure. Returns rows, energies and dampings.
+    rises after a failure.
+
+    Parameters
+    ----------
+    energy : RowEnergy
+        The surface.
+    X, mask : ndarrays of shape (n, m)
+        Rows, complete, and True where an entry was observed and stays.
+    damping : ndarray of shape (n,)
+        In units of the kernel's metric.
+    who : ndarray of int, optional
+        The landmark each row takes the place of.
+    steps : int
+        How many.
+
+    Returns
+    -------
+    X, E, damping : ndarrays
+        Rows, energies and dampings after the steps.
+
+    Examples
+    --------
+    >>> from polycomplete.kernels import RBF
+    >>> from polycomplete.rows import learn
+    >>> t = np.linspace(0, 1, 20)
+    >>> energy = learn(RBF(width=2.0), np.c_[t, t**2], gamma=1e-8)
+    >>> X, E, _ = settle(energy, np.array([[0.5, 0.9]]), np.array([[True, False]]), np.array([0.1]))
+    >>> X.round(3)
+    array([[0.5 , 0.25]])
     """
-    m = X.shape[1]
-    diagonal = np.arange(m)
     for _ in range(steps):
-        E, gradient, H = energy.expand(X, who)
-        gradient = np.where(mask, 0, gradient)
-        H = np.where(mask[:, :, None] | mask[:, None, :], 0, H)
-        # The damping is counted in the row's own metric; observed entries get a one and stay.
-        metric = 2 * energy.kernel.metric(X)[0]
-        H[:, diagonal, diagonal] += np.where(mask, 1.0, (damping * metric)[:, None])
-        trial = X - np.linalg.solve(H, gradient[:, :, None])[:, :, 0]
-        trial = np.where(mask, X, trial)
+        here = energy.expand(X, who)
+        trial = X + here.step(mask, damping)
         E_trial = energy.value(trial, who)
-        good = E_trial <= E  # False for NaN, so that a wild step is never taken
+        good = E_trial <= here.energy  # False for NaN, so that a wild step is never taken
         X = np.where(good[:, None], trial, X)
-        E = np.where(good, E_trial, E)
+        E = np.where(good, E_trial, here.energy)
         damping = np.where(good, np.maximum(damping * 0.2, 1e-9), np.minimum(damping * 10, 1e3))
     return X, E, damping
 
@@ -129,6 +168,17 @@ def candidates(
     Returns
     -------
     Candidates
+
+    Examples
+    --------
+    >>> from polycomplete.kernels import RBF
+    >>> from polycomplete.rows import learn
+    >>> t = np.linspace(0, 1, 20)
+    >>> arc = np.c_[t, t**2]
+    >>> energies = [learn(RBF(width=2.0), arc, gamma) for gamma in (1e-4, 1e-8)]
+    >>> found = candidates(energies, np.array([[0.5, 0]]), np.array([[True, False]]), arc, k=3)
+    >>> found.rows.shape, found.best()[0].round(3)
+    ((1, 3, 2), array([[0.5 , 0.25]]))
     """
     k = max(1, min(k, len(pool) - (lender is not None)))
     block = _block_rows(energies, X.shape[1], k)
@@ -152,6 +202,5 @@ def candidates(
 
 def _block_rows(energies: Sequence[RowEnergy], m: int, k: int) -> int:
     """Return how many rows go together: a function of the model alone, never of the input."""
-    widest = max(max(e.factor.shape[1], m) for e in energies)
-    tallest = max(len(e.landmarks) for e in energies)
-    return max(1, min(64, int(BLOCK_BYTES / (8 * k * m * max(widest, tallest)))))
+    largest = max(max(e.factor.shape[1], len(e.landmarks)) for e in energies)
+    return max(1, min(64, int(BLOCK_BYTES / (8 * k * m * largest))))

@@ -72,8 +72,10 @@ class AdamPlus(BaseEstimator):
         Weights that depend on the spectrum are frozen for a whole round: a first round with equal
         weights, which is the Schatten-p fit, then one with the weights of its spectrum.
         """
-        monitor = Monitor(self.time_limit, self.callback)
+        monitor, problem = Monitor(self.time_limit, self.callback), problem.fresh()
         x = problem.pack(fill(problem.X, problem.mask, self.start))
+        if x.size == 0:
+            return monitor.result(problem.X, "converged", problem.kernel)
         x, stop = self._descend(problem, x, smoothing, monitor)
         if problem.penalty.adaptive and stop in ("converged", "max_iter"):
             problem.reweigh(x, smoothing * problem.unit)

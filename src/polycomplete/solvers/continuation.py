@@ -14,10 +14,11 @@ What each step is worth is measured by ``make bench-solver``.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from polycomplete.exact import ExactProblem
 from polycomplete.kernels import typical_distance
@@ -33,6 +34,15 @@ COARSE = 1e-7  # down to here with the kernel as it is; below, with the widened 
 
 def stages(first: float, last: float) -> list[float]:
     """Return the smoothing of each stage: factors of ten from ``first``, ending at ``last``.
+
+    Parameters
+    ----------
+    first, last : float
+        Where to begin and to end.
+
+    Returns
+    -------
+    list of float
 
     Examples
     --------
@@ -111,24 +121,33 @@ class Continuation(BaseEstimator):
         self.time_limit = time_limit
         self.callback = callback
 
-    def path(self, problem: ExactProblem) -> Iterator[tuple[float, np.ndarray]]:
-        """Yield the smoothing and the completed matrix after each stage.
+    def path(
+        self, problem: ExactProblem, time_limit: float | None = None
+    ) -> Iterator[tuple[float, np.ndarray]]:
+        """Yield the smoothing and the completed matrix after each stage, with half the iterations.
 
         Choosing the smoothing by hiding entries follows this path. The last stage comes twice,
-        before and after the second chances: without them a few stuck rows would decide.
+        before and after the second chances: without them a few stuck rows would decide. A path
+        that runs out of time ends early.
         """
-        quick = clone(self).set_params(max_iter=max(1, self.max_iter // 2), callback=None)
+        quick = copy(self)
+        quick.max_iter, quick.time_limit = max(1, self.max_iter // 2), time_limit
+        quick.callback = None
         run = _Run(quick, problem)
-        for smoothing in stages(self.first, COARSE):
-            run.stage(smoothing)
-            yield smoothing, problem.unpack(run.z)
-        run.rescue(COARSE)
-        yield COARSE, problem.unpack(run.z)
+        smoothing = self.first
+        try:
+            for smoothing in stages(self.first, COARSE):
+                run.stage(smoothing)
+                yield smoothing, run.problem.unpack(run.z)
+            run.rescue(COARSE)
+        except Stopped:
+            pass
+        yield smoothing, run.problem.unpack(run.z)
 
     def solve(self, problem: ExactProblem, smoothing: float) -> Result:
         """Minimise the problem down to a smoothing."""
         run = _Run(self, problem)
-        stop = "max_iter"
+        problem, stop = run.problem, "max_iter"
         try:
             for gamma in stages(self.first, max(smoothing, COARSE)):
                 run.stage(gamma)
@@ -153,7 +172,7 @@ class _Run:
 
     def __init__(self, solver: Continuation, problem: ExactProblem):
         self.solver = solver
-        self.problem = problem
+        self.problem = problem.fresh()
         self.monitor = Monitor(solver.time_limit, solver.callback)
         X = fill(problem.X, problem.mask, solver.start)
         self.z = problem.pack(X)
@@ -164,6 +183,8 @@ class _Run:
     def stage(self, smoothing: float) -> float:
         """Minimise at one smoothing; return how far the entries moved."""
         problem, solver = self.problem, self.solver
+        if self.z.size == 0:
+            return 0.0
         gamma = smoothing * problem.unit
         if self.last_gamma is not None:
             problem.reweigh(self.z, gamma)
@@ -187,7 +208,7 @@ class _Run:
         options = {"maxiter": solver.max_iter, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-12}
         y = begin if change is None else change.forward(begin)
         minimize(objective, y, jac=True, method="L-BFGS-B", callback=watch, options=options)
-        moved = float(np.sqrt(np.mean((self.z - begin) ** 2))) / self.unit if begin.size else 0.0
+        moved = float(np.sqrt(np.mean((self.z - begin) ** 2))) / self.unit
         logger.info("smoothing %.0e: moved by %.1e of a column's spread", smoothing, moved)
         return moved
 

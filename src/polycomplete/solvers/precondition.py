@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polycomplete.exact import ExactProblem
+from polycomplete.exact import WIDEST, ExactProblem
 from polycomplete.rows import learn
 
 __all__ = ["RowPreconditioner", "precondition"]
 
 DAMPING = 1e-3  # of the row's own metric: bounds how soft a direction may be taken to be
-WIDEST = 256  # columns; beyond, n matrices of m × m cost more than the steps they save
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,32 @@ class RowPreconditioner:
 
 
 def precondition(problem: ExactProblem, z: np.ndarray, gamma: float) -> RowPreconditioner | None:
-    """Return the preconditioner at z, or None where the data are too wide for it to pay."""
+    """Return the preconditioner at z, or None where the data are too wide for it to pay.
+
+    Parameters
+    ----------
+    problem : ExactProblem
+        The problem.
+    z : ndarray
+        The free entries.
+    gamma : float
+        The smoothing, in the units of the kernel.
+
+    Returns
+    -------
+    RowPreconditioner or None
+
+    Examples
+    --------
+    >>> from polycomplete import RBF, Schatten, datasets, masks
+    >>> X = datasets.make_polynomial_manifold(30, 6, random_state=0)
+    >>> mask = masks.uniform(X.shape, 0.6, random_state=0)
+    >>> problem = ExactProblem(X, mask, RBF().resolve(X, mask), Schatten())
+    >>> z = problem.pack(X)
+    >>> change = precondition(problem, z, 1e-3)
+    >>> bool(np.allclose(change.back(change.forward(z)), z))
+    True
+    """
     X = problem.unpack(z)
     n, m = X.shape
     if m > WIDEST:
@@ -57,15 +81,11 @@ def precondition(problem: ExactProblem, z: np.ndarray, gamma: float) -> RowPreco
     size = max(1, int(32e6 / (8 * m * max(energy.factor.shape[1], n))))
     for begin in range(0, n, size):
         who = np.arange(begin, min(begin + size, n))
-        E, _, H = energy.expand(X[who], who)
-        fixed = ~problem.free[who]
-        H = np.where(fixed[:, :, None] | fixed[:, None, :], 0, H)
-        metric = 2 * problem.kernel.metric(X[who])[0]
-        if problem.noise is not None:
-            metric = metric + problem.noise
-        at = np.arange(m)
-        H[:, at, at] += np.where(fixed, 1.0, (DAMPING * metric)[:, None])
+        here = energy.expand(X[who], who)
+        # Noise adds its own curvature to every entry; half of it, since H is twice the metric.
+        extra = 0.0 if problem.noise is None else 0.5 * problem.noise / here.a
+        H = here.hessian(~problem.free[who], DAMPING + extra)
         # A row far from the surface pulls less: the slope of log(E + γ) instead of that of E.
-        share = np.clip(gamma / (np.maximum(E, 0) + gamma), 1e-6, None)
+        share = np.clip(gamma / (np.maximum(here.energy, 0) + gamma), 1e-6, None)
         C[who] = np.linalg.cholesky(H) * np.sqrt(share)[:, None, None]
     return RowPreconditioner(C, np.linalg.inv(C), problem.free)

@@ -24,12 +24,39 @@ def rescue(problem: ExactProblem, X: np.ndarray, gamma: float) -> tuple[np.ndarr
 
     The energy of a row given the others is its exact share of the log penalty, so a row that
     finds a much lower one was stuck.
+
+    Parameters
+    ----------
+    problem : ExactProblem
+        The problem.
+    X : ndarray of shape (n, m)
+        Its current completion.
+    gamma : float
+        The smoothing, in the units of the kernel.
+
+    Returns
+    -------
+    X : ndarray of shape (n, m)
+        The completion with better starts for some rows.
+    moved : int
+        How many.
+
+    Examples
+    --------
+    >>> from polycomplete import RBF, Schatten, datasets, masks
+    >>> X = datasets.make_polynomial_manifold(100, 10, random_state=0)
+    >>> mask = masks.uniform(X.shape, 0.7, random_state=0)
+    >>> problem = ExactProblem(X, mask, RBF().resolve(X, mask), Schatten())
+    >>> stuck = X.copy()
+    >>> stuck[3, ~mask[3]] += 1.0
+    >>> rescue(problem, stuck, gamma=1e-6)[1]
+    1
     """
     energies = _surfaces(problem, X, gamma)
     now = energies[-1].left_out()
     order = np.argsort(-now, kind="stable")
     worst = order[: max(1, int(SUSPECTS * len(X)))]
-    worst = worst[problem.free[worst].any(axis=1)]
+    worst = worst[~problem.mask[worst].all(axis=1)]
     trusted = order[int(UNTRUSTED * len(X)) :]
     found, energy = _retry(energies, X, problem.mask, worst, trusted, k=6).best()
     better = energy + gamma < GAIN * (now[worst] + gamma)
@@ -45,6 +72,32 @@ def blend_ambiguous(
 
     The few observed entries of such a row fit several places of the surface equally well. A quick
     look at a coarse model leaves few rows to look at closely.
+
+    Parameters
+    ----------
+    problem : ExactProblem
+        The problem.
+    X : ndarray of shape (n, m)
+        Its current completion.
+    gamma : float
+        The smoothing, in the units of the kernel.
+
+    Returns
+    -------
+    X : ndarray of shape (n, m)
+        The completion with blended rows.
+    ambiguous : ndarray of bool, shape (n,)
+        Which rows.
+
+    Examples
+    --------
+    >>> from polycomplete import RBF, Schatten, datasets, masks
+    >>> X = datasets.make_polynomial_manifold(100, 10, random_state=0)
+    >>> mask = masks.uniform(X.shape, 0.7, random_state=0)
+    >>> mask[3, 1:] = False
+    >>> problem = ExactProblem(X, mask, RBF().resolve(X, mask), Schatten())
+    >>> np.flatnonzero(blend_ambiguous(problem, X, gamma=1e-6)[1])
+    array([3])
     """
     energies = _surfaces(problem, X, gamma)
     rows = np.flatnonzero(~problem.mask.all(axis=1))
@@ -54,7 +107,8 @@ def blend_ambiguous(
             rows, mixed = rows[ambiguous], mixed[ambiguous]
     X, found = X.copy(), np.zeros(len(X), dtype=bool)
     if len(rows):
-        X[rows], found[rows] = mixed, True
+        # The mean of equal numbers may differ from them in the last bit.
+        X[rows], found[rows] = np.where(problem.mask[rows], X[rows], mixed), True
     return X, found
 
 

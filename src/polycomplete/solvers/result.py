@@ -70,8 +70,8 @@ class Result:
 
     @property
     def gamma(self) -> float:
-        """The last smoothing."""
-        return self.gammas[-1]
+        """The last smoothing; NaN where there was nothing to move."""
+        return self.gammas[-1] if self.gammas else float("nan")
 
 
 class Stopped(Exception):  # noqa: N818  (not an error: the run ends early, with what it has)
