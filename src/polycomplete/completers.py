@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,7 +63,8 @@ class Completer(TransformerMixin, BaseEstimator):
         λ of the noisy formulation: observed entries may move and pay λ/2 (x̂ − x)² in scaled
         units. By default they are kept.
     denoise : bool, default=False
-        With ``noise``: return the moved values of the observed entries too.
+        With ``noise``: ``fit_transform`` returns the moved values of the observed entries too;
+        ``transform`` never moves what was observed.
     missing_values : float, default=nan
         A number that stands for a missing entry, besides NaN and None.
     add_indicator : bool, default=False
@@ -246,10 +248,10 @@ class Completer(TransformerMixin, BaseEstimator):
             self.indicator_ = MissingIndicator(error_on_new=False).fit(np.where(mask, 0.0, np.nan))
         completed = np.where(mask, matrix, self._fill()).astype(np.float64)
         with _showing(self.verbose):
-            self._learn(completed, mask)
+            self._learn(completed, mask, self._recipe())
         return matrix, mask, completed
 
-    def _learn(self, completed: np.ndarray, mask: np.ndarray) -> None:
+    def _learn(self, completed: np.ndarray, mask: np.ndarray, recipe: Recipe) -> None:
         """Fit the surface to the columns that vary; write into ``completed``."""
         self.surface_, self.result_, self.n_iter_ = None, None, 0
         self.scale_, self.smoothing_ = None, np.nan
@@ -257,16 +259,18 @@ class Completer(TransformerMixin, BaseEstimator):
         self.row_determined_ = np.asarray(mask.any(axis=1) & varying)
         if self.noise is not None:
             self.residual_ = np.zeros_like(completed)
+        elif hasattr(self, "residual_"):
+            del self.residual_  # of an earlier fit
         rows = np.flatnonzero(mask[:, self._columns].any(axis=1))
         if len(self._columns) == 0:
             return
         part = np.ix_(rows, self._columns)
         given, seen = completed[part], mask[part]
-        self.surface_, found, result, self.scale_ = fit_surface(given, seen, self._recipe())
+        self.surface_, found, result, self.scale_ = fit_surface(given, seen, recipe)
         completed[part] = found
         self.result_, self.n_iter_ = result, result.iterations
         self.smoothing_ = self.surface_.smoothing
-        self.row_determined_[rows] &= ~result.ambiguous
+        self.row_determined_[rows] &= self.surface_.determined
         if self.noise is not None:
             self.residual_[part] = np.where(seen, given - found, 0)
         _warn_unconverged(result)
@@ -370,8 +374,18 @@ def _warn_unconverged(result: Result) -> None:
             "improve with more (solver=Continuation(rounds=...) or AdamPlus(max_iter=...)) or "
             "with a larger smoothing.",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=_level_of_the_user(),
         )
+
+
+def _level_of_the_user() -> int:
+    """Return how far up the stack the first frame outside of this library and scikit-learn is."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(
+        ("polycomplete", "sklearn")
+    ):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 @contextmanager

@@ -47,13 +47,13 @@ def to_matrix(X: Any) -> np.ndarray:
             "Sparse input is not supported, because its zeros would count as observed entries; "
             "pass X.toarray() with NaN where entries are missing."
         )
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
+    frame = _frame(X)
+    if frame is not None:
         columns = [_floats(column) for column in frame.iter_columns()]
         return np.column_stack(columns) if columns else np.empty((len(frame), 0))
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.filled(X.astype(X.dtype if X.dtype.kind == "f" else np.float64), np.nan)
-    array = np.asarray(X)
+    array = np.asarray(X, dtype=object) if _is_ragged(X) else np.asarray(X)
     if array.dtype in (np.float32, np.float64):
         return array
     if array.dtype.kind in "biuf":
@@ -61,8 +61,25 @@ def to_matrix(X: Any) -> np.ndarray:
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported; pass real and imaginary parts as columns.")
     if array.ndim != 2:
-        return array.astype(np.float64)
+        raise ValueError(
+            "X must be a two-dimensional array of numbers or a data frame that is in memory, got "
+            f"{type(X).__name__} of {array.ndim} dimensions."
+        )
     return np.column_stack([_objects(column, j) for j, column in enumerate(array.T)])
+
+
+def _frame(X: Any) -> Any:
+    """Return X as narwhals sees it; None where it is no data frame."""
+    try:
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(f"Column names must be unique; rename columns first ({error}).") from None
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _is_ragged(X: Any) -> bool:
+    """Return whether X is a list of rows of different lengths."""
+    return isinstance(X, list | tuple) and len({len(r) for r in X if hasattr(r, "__len__")}) > 1
 
 
 def _floats(column: Any) -> np.ndarray:
@@ -152,8 +169,8 @@ def like_input(result: np.ndarray, X: Any, names: list[Any]) -> Any:
     >>> like_input(np.ones((1, 2)), pl.DataFrame({"a": [0], "b": [0]}), ["a", "b"]).columns
     ['a', 'b']
     """
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
+    frame = _frame(X)
+    if frame is None:
         return result
     library = nw.get_native_namespace(frame)
     if frame.implementation.is_pandas_like():
@@ -180,5 +197,5 @@ def column_labels(X: Any) -> list[Any] | None:
     >>> column_labels(pd.DataFrame({0: [1], "a": [2]}))
     [0, 'a']
     """
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    return list(frame.columns) if isinstance(frame, nw.DataFrame) else None
+    frame = _frame(X)
+    return None if frame is None else list(frame.columns)

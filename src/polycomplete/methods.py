@@ -71,10 +71,8 @@ class NLMC(Completer):
         return Equal()
 
     def _penalty(self, solver: object) -> Schatten:
-        if not isinstance(self.p, str):
-            return Schatten(self.p, self._weights())
         if self.p != "auto":
-            raise ValueError(f'p must be "auto" or a number up to 1, got {self.p!r}.')
+            return Schatten(self.p, self._weights())  # type: ignore[arg-type]
         return Schatten(0.5 if isinstance(solver, AdamPlus) else -0.5, self._weights())
 
 
@@ -143,7 +141,8 @@ class PMC(NLMC):
         )
 
     def _weights(self) -> Weights:
-        rules: dict[str, Weights] = {"W": Ramp(), "S": Skip("auto")}
-        if self.variant not in rules:
-            raise ValueError(f'variant must be "W" or "S", got {self.variant!r}.')
-        return rules[self.variant]
+        if self.variant == "W":
+            return Ramp()
+        if self.variant == "S":
+            return Skip("auto")
+        raise ValueError(f'variant must be "W" or "S", got {self.variant!r}.')

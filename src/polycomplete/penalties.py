@@ -11,6 +11,8 @@ equal (Schatten-p, NLMC), skip the s largest (PMC-S), increasing (PMC-W).
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
 from array_api_compat import array_namespace
 from sklearn.base import BaseEstimator
@@ -216,8 +218,8 @@ class Schatten(BaseEstimator):
 
     def resolve(self, X: np.ndarray, mask: np.ndarray) -> Schatten:
         """Return the penalty with its parameters checked and every "auto" replaced."""
-        if not self.p <= 1:
-            raise ValueError(f"Schatten(p=...) must be at most 1, got {self.p!r}.")
+        if not isinstance(self.p, Real) or not float(self.p) <= 1:
+            raise ValueError(f"p must be a number, at most 1, got {self.p!r}.")
         return Schatten(self.p, (self.weights or Equal()).resolve(X, mask))
 
     def weigh(self, eigenvalues: Array) -> Array:

@@ -15,10 +15,10 @@ import numpy as np
 
 from polycomplete import masks, tuning
 from polycomplete._machine import blas_threads_for
-from polycomplete.exact import Exact, ExactProblem
+from polycomplete.exact import WIDEST, Exact, ExactProblem
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.penalties import Schatten
-from polycomplete.rows import candidates, learn
+from polycomplete.rows import candidates, learn, undetermined
 from polycomplete.scaling import ColumnScaler, column_spread
 from polycomplete.solvers import AdamPlus, Continuation, Result
 from polycomplete.solvers.continuation import stages
@@ -83,6 +83,8 @@ class Surface:
         Relative to the mean of k(x, x).
     typical : float
         The median energy of a training row given the others.
+    determined : ndarray of bool, shape (n,)
+        Which training rows are determined by their observed entries.
     """
 
     scaler: ColumnScaler
@@ -90,6 +92,7 @@ class Surface:
     rows: np.ndarray
     smoothing: float
     typical: float
+    determined: np.ndarray
 
     def complete(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Complete each row by itself; return the rows and which of them are ambiguous."""
@@ -148,8 +151,13 @@ def fit_surface(
         problem = pose(X, mask, scaler, recipe)
         result = solver.solve(problem, smoothing)
         gamma = smoothing * problem.unit
-        typical = float(np.median(learn(result.kernel, result.X, gamma).left_out()))
-        surface = Surface(scaler, result.kernel, result.X, smoothing, typical)
+        energy = learn(result.kernel, result.X, gamma)
+        typical = float(np.median(energy.left_out()))
+        loose = result.ambiguous
+        if X.shape[1] <= WIDEST:
+            unit = typical_distance(result.X, np.ones_like(mask))
+            loose = loose | undetermined(energy, result.X, mask, unit, max(typical, gamma))
+        surface = Surface(scaler, result.kernel, result.X, smoothing, typical, ~loose)
         return surface, scaler.undo(result.X), result, scale
 
 

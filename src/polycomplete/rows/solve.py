@@ -14,7 +14,7 @@ import numpy as np
 
 from polycomplete.rows.energy import RowEnergy
 
-__all__ = ["Candidates", "candidates", "nearest", "settle"]
+__all__ = ["Candidates", "candidates", "nearest", "settle", "undetermined"]
 
 BLOCK_BYTES = 32e6  # of the largest array of a step: fits the cache of a few cores
 
@@ -134,6 +134,54 @@ def settle(
         E = np.where(good, E_trial, here.energy)
         damping = np.where(good, np.maximum(damping * 0.2, 1e-9), np.minimum(damping * 10, 1e3))
     return X, E, damping
+
+
+def undetermined(
+    energy: RowEnergy, X: np.ndarray, mask: np.ndarray, unit: float, typical: float
+) -> np.ndarray:
+    """Return which landmarks could move far at little cost in energy.
+
+    Along the softest direction of its missing entries a row can move until its energy has grown by
+    ``typical``; a row for which that is more than a quarter of ``unit`` is not determined.
+
+    Parameters
+    ----------
+    energy : RowEnergy
+        The surface through X.
+    X, mask : ndarrays of shape (n, m)
+        Its landmarks, and True where their entries were observed.
+    unit : float
+        A typical distance of two rows.
+    typical : float
+        The usual energy of a row.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+
+    Examples
+    --------
+    >>> from polycomplete.kernels import RBF
+    >>> from polycomplete.rows import learn
+    >>> t = np.linspace(0, 1, 20)
+    >>> arc = np.c_[t, t**2, t**3]
+    >>> mask = np.ones(arc.shape, dtype=bool)
+    >>> mask[3, 1:], mask[5] = False, False
+    >>> np.flatnonzero(undetermined(learn(RBF(width=2.0), arc, 1e-8), arc, mask, 1.0, 1e-8))
+    array([5])
+    """
+    found = np.zeros(len(X), dtype=bool)
+    rows = np.flatnonzero(~mask.all(axis=1))
+    size = _block_rows([energy], X.shape[1], 1)
+    for begin in range(0, len(rows), size):
+        who = rows[begin : begin + size]
+        here = energy.expand(X[who], who)
+        curvature = here.hessian(mask[who], 0.0) / (2 * here.a)[:, None, None]
+        at = np.arange(X.shape[1])
+        curvature[:, at, at] = np.where(mask[who], 1.0, curvature[:, at, at])
+        softest = np.maximum(np.linalg.eigvalsh(curvature)[:, 0], 1e-12)
+        found[who] = typical / (here.a * softest) > (unit / 4) ** 2
+    return found
 
 
 def candidates(

@@ -171,6 +171,8 @@ class _Run:
     """One run of the solver: where it stands, and its moves."""
 
     def __init__(self, solver: Continuation, problem: ExactProblem):
+        if not solver.first > 0:
+            raise ValueError(f"Continuation(first=...) must be positive, got {solver.first!r}.")
         self.solver = solver
         self.problem = problem.fresh()
         self.monitor = Monitor(solver.time_limit, solver.callback)

@@ -1,0 +1,107 @@
+"""From a matrix with holes to a surface: choices, limits, and which rows are determined."""
+
+import time
+
+import numpy as np
+import pytest
+
+from polycomplete import NLMC, PMC, AdamPlus, Continuation, datasets, masks, metrics
+from polycomplete.surface import choose
+
+
+def manifold(n=100, m=10, rate=0.85, seed=0, **options):
+    X = datasets.make_polynomial_manifold(n, m, random_state=seed, **options)
+    return X, masks.uniform(X.shape, rate, random_state=seed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("solver", [None, Continuation(blend=False)], ids=["default", "unblended"])
+def test_a_row_with_one_entry_on_a_sheet_is_not_determined(seed, solver):
+    X, mask = manifold(seed=seed, degree=3)
+    mask[7] = np.arange(10) == 0
+    pmc = PMC(smoothing=1e-9, solver=solver).fit(masks.apply(X, mask))
+    assert np.flatnonzero(~pmc.row_determined_).tolist() == [7]
+
+
+def test_noise_does_not_hide_what_is_not_determined():
+    X, mask = manifold(degree=3)
+    mask[7] = np.arange(10) == 0
+    pmc = PMC(noise=100.0, smoothing=1e-4).fit(masks.apply(X, mask))
+    assert not pmc.row_determined_[7]
+    assert pmc.row_determined_.mean() > 0.9
+
+
+def test_smoothing_ends_small_without_noise_and_not_with_noise():
+    X, mask = manifold(rate=0.7)
+    rng = np.random.default_rng(0)
+    noisy = X + 0.3 * X.std(axis=0) * rng.standard_normal(X.shape)
+    clean, rough = (PMC(random_state=0).fit(masks.apply(Y, mask)) for Y in (X, noisy))
+    assert clean.smoothing_ == Continuation.default_smoothing
+    assert rough.smoothing_ >= 1e-4
+
+
+def test_columns_of_similar_spread_need_no_choice_and_others_are_chosen_by_hiding():
+    X, mask = manifold(rate=0.7)
+    units = 10.0 ** np.arange(10)
+    assert PMC(random_state=0).fit(masks.apply(X, mask)).scale_ == "sqrt"
+    chosen = PMC(random_state=0).fit(masks.apply(X * units, mask))
+    assert chosen.scale_ == "standard"
+    completed = chosen.fit_transform(masks.apply(X * units, mask)) / units
+    assert metrics.rse(X, completed, mask) < 0.05
+
+
+def test_too_few_entries_to_hide_means_defaults():
+    X, mask = manifold(n=12, m=4, rate=0.8)
+    recipe = PMC(random_state=0)._recipe()
+    assert choose(X, mask, recipe) == ("sqrt", Continuation.default_smoothing)
+
+
+@pytest.mark.parametrize("smoothing", ["auto", 1e-9])
+def test_a_time_limit_holds_for_the_whole_fit(smoothing):
+    X, mask = manifold(n=200, m=20, rate=0.5)
+    pmc = PMC(smoothing=smoothing, solver=Continuation(time_limit=0.3), random_state=0)
+    begin = time.perf_counter()
+    completed = pmc.fit_transform(masks.apply(X, mask))
+    assert pmc.result_.stop == "time_limit"
+    assert np.isfinite(completed).all()
+    assert time.perf_counter() - begin < 10  # unlimited it takes many times the limit
+
+
+def test_a_callback_may_hold_what_cannot_be_copied(tmp_path):
+    X, mask = manifold(n=40, m=6)
+    with (tmp_path / "log").open("w") as log:
+        solver = Continuation(callback=lambda progress: log.write(f"{progress}\n") < 0)
+        PMC(solver=solver, random_state=0).fit(masks.apply(X, mask))
+    assert "objective=" in (tmp_path / "log").read_text()
+
+
+def test_blending_keeps_observed_entries_to_the_last_bit():
+    X = datasets.make_polynomial_manifold(120, 10, random_state=0)
+    mask = masks.per_row(X.shape, 3, random_state=0)
+    pmc = PMC(smoothing=1e-6, scale=None, solver=Continuation(rescues=0, rounds=3))
+    with pytest.warns(match="did not converge"):
+        pmc.fit(masks.apply(X, mask))
+    assert pmc.result_.ambiguous.any()
+    np.testing.assert_array_equal(pmc.surface_.rows[mask], X[mask])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_papers_settings_put_nlmc_behind_pmc_w(seed):
+    """The paper's claim on its own data with its own algorithm: n = 200, half observed."""
+    X, mask = manifold(n=200, m=20, rate=0.5, seed=seed)
+    nlmc, pmc_w = (
+        metrics.rse(
+            X, method(solver=AdamPlus(), scale=None).fit_transform(masks.apply(X, mask)), mask
+        )
+        for method in (NLMC, PMC)
+    )
+    assert pmc_w < 0.8 * nlmc
+    assert nlmc < 0.05
+
+
+def test_the_residual_of_an_earlier_fit_does_not_survive():
+    X, mask = manifold(n=40, m=6)
+    pmc = PMC(noise=10.0, smoothing=1e-3).fit(masks.apply(X, mask))
+    assert hasattr(pmc, "residual_")
+    pmc.set_params(noise=None).fit(masks.apply(X, mask))
+    assert not hasattr(pmc, "residual_")
