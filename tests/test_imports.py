@@ -33,7 +33,7 @@ LAYERS = [
     {"exact"},
     {"rows"},
     {"solvers"},
-    {"surface"},
+    {"surface", "_messages"},
     {"completers"},
     {"methods"},
     {"diagnostics"},

@@ -204,8 +204,8 @@ def test_skip_auto_becomes_the_linear_rank():
 @pytest.mark.parametrize(
     ("penalty", "words"),
     [
-        (Schatten(1.5), r"p=.*at most 1.*got 1\.5"),
-        (Schatten(np.nan), r"p=.*at most 1.*got nan"),
+        (Schatten(1.5), r"p must be .*at most 1, got 1\.5"),
+        (Schatten(np.nan), "p must be .*at most 1, got nan"),
         (Schatten(0.5, Skip(-1)), r"s=.*whole number from 0.*got -1"),
         (Schatten(0.5, Skip(2.5)), r"s=.*whole number from 0.*got 2\.5"),
         (Schatten(0.5, Skip("m")), r"s=.*whole number from 0.*got 'm'"),

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import logging
-import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import MissingIndicator
 from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from polycomplete._messages import showing, warn_unconverged
 from polycomplete.exact import Exact
 from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
 from polycomplete.kernels import RBF, Kernel
 from polycomplete.penalties import Ramp, Schatten
 from polycomplete.scaling import column_spread, is_constant
-from polycomplete.solvers import AdamPlus, Continuation, Result
+from polycomplete.solvers import AdamPlus, Continuation
 from polycomplete.surface import Recipe, fit_surface
 
 __all__ = ["Completer"]
@@ -247,7 +242,7 @@ class Completer(TransformerMixin, BaseEstimator):
         if self.add_indicator:
             self.indicator_ = MissingIndicator(error_on_new=False).fit(np.where(mask, 0.0, np.nan))
         completed = np.where(mask, matrix, self._fill()).astype(np.float64)
-        with _showing(self.verbose):
+        with showing(self.verbose):
             self._learn(completed, mask, self._recipe())
         return matrix, mask, completed
 
@@ -273,7 +268,7 @@ class Completer(TransformerMixin, BaseEstimator):
         self.row_determined_[rows] &= self.surface_.determined
         if self.noise is not None:
             self.residual_[part] = np.where(seen, given - found, 0)
-        _warn_unconverged(result)
+        warn_unconverged(result)
 
     def _recipe(self) -> Recipe:
         solver = Continuation() if self.solver is None else self.solver
@@ -365,42 +360,3 @@ def _feature_names(estimator: Completer, given: Any) -> np.ndarray:
             f"({estimator.n_features_in_}), got {len(given)}"
         )
     return given
-
-
-def _warn_unconverged(result: Result) -> None:
-    if result.stop == "max_iter":
-        warnings.warn(
-            f"The solver did not converge in {result.iterations} iterations; the completion may "
-            "improve with more (solver=Continuation(rounds=...) or AdamPlus(max_iter=...)) or "
-            "with a larger smoothing.",
-            ConvergenceWarning,
-            stacklevel=_level_of_the_user(),
-        )
-
-
-def _level_of_the_user() -> int:
-    """Return how far up the stack the first frame outside of this library and scikit-learn is."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith(
-        ("polycomplete", "sklearn")
-    ):
-        frame, level = frame.f_back, level + 1
-    return level
-
-
-@contextmanager
-def _showing(verbose: int) -> Iterator[None]:
-    """Show the messages of the library while a fit runs."""
-    if not verbose:
-        yield
-        return
-    logger = logging.getLogger("polycomplete")
-    handler, level = logging.StreamHandler(), logger.level
-    handler.setFormatter(logging.Formatter("[polycomplete] %(message)s"))
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO if verbose == 1 else logging.DEBUG)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
