@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from polycomplete import NLMC, PMC, Continuation, datasets, masks
 
 SEEDS = st.integers(0, 10_000)
-FEW = settings(max_examples=8, deadline=None, derandomize=True)
+FEW = settings(max_examples=8)
 SOLVER = Continuation(rescues=0, blend=False)
 
 
@@ -116,7 +116,7 @@ def test_new_rows_do_not_depend_on_their_company(seed, count):
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=3, deadline=None, derandomize=True)
+@settings(max_examples=3)
 def test_a_seed_decides_everything(seed):
     X = holed(0, n=60, m=8)
     auto = {"smoothing": "auto", "scale": "auto", "random_state": seed}

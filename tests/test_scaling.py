@@ -39,13 +39,15 @@ def test_spread_of_huge_and_tiny_entries(size):
 
 
 @every_scale
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(X=hnp.arrays(float, (6, 3), elements=st.floats(-1e6, 1e6)))
 def test_undo_is_the_inverse_of_apply(kind, X):
     scaler = ColumnScaler.fit(X, full(X), kind)
     back = scaler.undo(scaler.apply(X))
     largest = np.abs(X).max(axis=0, initial=0.0)
-    assert np.all(np.abs(back - X) <= 8 * np.finfo(float).eps * largest)
+    # Below the smallest normal number digits are lost whatever is done.
+    allowed = 8 * np.finfo(float).eps * largest + np.finfo(float).tiny
+    assert np.all(np.abs(back - X) <= allowed)
 
 
 @every_scale
