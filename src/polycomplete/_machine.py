@@ -10,9 +10,9 @@ from pathlib import Path
 
 from threadpoolctl import ThreadpoolController
 
-# Below this many rows the products of a step are too small to share between BLAS threads: on a
-# busy machine sharing them was measured many times slower (benchmarks/threads.py).
-SMALL = 600
+# Below this many rows the products of a step are too small to share between BLAS threads: on two
+# cores that never paid, and on a busy machine it was many times slower (make bench-threads).
+SMALL = 1200
 
 
 def free_memory() -> int:

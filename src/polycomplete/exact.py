@@ -47,8 +47,8 @@ class Exact(BaseEstimator):
         refused before anything is allocated.
     eigen : {"full", "partial"}, default="full"
         "partial" computes the leading eigenpairs by a randomised subspace iteration and charges
-        the rest through the trace: the paper's O(r n²) variant. It pays from about a thousand
-        rows on (benchmarks/partial.py).
+        the rest through the trace: the paper's O(r n²) variant. It pays where the smoothing is
+        large enough for few pairs to matter (make bench-partial).
     rank : int, optional
         How many eigenpairs "partial" computes; by default as many as leave a tail that is
         negligible against the smoothing (all, where that is more than half of them).
