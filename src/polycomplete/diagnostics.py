@@ -63,7 +63,8 @@ def check_gradient(
     >>> check_gradient(lambda x: (float(np.sum(x**3)), 2 * x**2), np.ones(4)).passed
     False
     """
-    direction = np.random.default_rng(random_state).standard_normal(x.shape)
+    rng = np.random.default_rng(random_state)
+    direction = rng.standard_normal(x.shape)
     direction /= np.linalg.norm(direction)
     value, gradient = objective(x)
     steps = largest * 0.5 ** np.arange(14)
@@ -72,7 +73,10 @@ def check_gradient(
     errors = np.abs(changes - steps * slope_along)
     # Rounding ends the descent of the error: only what stands clear of it counts, and of that
     # the finest steps, where a small first-order error shows.
-    noise = 64 * float(np.finfo(x.dtype).eps) * max(abs(value), 1e-300)
+    eps = float(np.finfo(x.dtype).eps)
+    shaken = [(x * (1 + 4 * eps * rng.standard_normal(x.shape))).astype(x.dtype) for _ in range(4)]
+    rounding = max(abs(objective(y)[0] - value) for y in shaken)
+    noise = 16 * rounding + 64 * eps * max(abs(value), 1e-300)
     clear = np.flatnonzero(errors > noise)[-4:]
     if len(clear) >= 3:
         slope = float(np.polyfit(np.log(steps[clear]), np.log(errors[clear]), 1)[0])
