@@ -1,6 +1,6 @@
 """Complete handwritten digits with half of their pixels missing.
 
-    python examples/digits.py [--rows 400] [--out out/demo]
+    python examples/digits.py [--rows 300] [--out out/demo]
 
 takes scikit-learn's bundled digits, removes half of the pixels at random, completes them with PMC
 and with three imputers of scikit-learn, and writes
@@ -16,6 +16,7 @@ import argparse
 import base64
 import html
 import time
+import warnings
 from pathlib import Path
 
 import matplotlib as mpl
@@ -39,6 +40,7 @@ METHODS = {
 
 def compare(X: np.ndarray, mask: np.ndarray) -> tuple[list[tuple[str, float, float]], np.ndarray]:
     """Return name, error and seconds of each method, and PMC's completion."""
+    warnings.filterwarnings("ignore", message=".*IterativeImputer")  # ten rounds, its default
     given, rows = masks.apply(X, mask), []
     for name, make in METHODS.items():
         begin = time.perf_counter()
@@ -86,7 +88,7 @@ img {{ width: 100% }} td, th {{ padding: .2rem 1rem; text-align: left }}</style>
 def main() -> None:
     """Run it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=400, help="how many of the 1797 images")
+    parser.add_argument("--rows", type=int, default=300, help="how many of the 1797 images")
     parser.add_argument("--out", type=Path, default=Path("out/demo"))
     args = parser.parse_args()
     X = load_digits().data[: args.rows]

@@ -69,7 +69,8 @@ class Skip(Weights):
     Parameters
     ----------
     s : "auto" or int, default="auto"
-        The paper sets s = m, the number of columns. That harms where rank(X) < m, because
+        The paper sets s = m, the number of columns. With its algorithm that harms where
+        rank(X) < m (make bench-skip), because
         directions that should vanish go free; "auto" takes :func:`linear_rank` of the observed
         entries instead, a cautious count of the directions that surely exist.
 
