@@ -87,9 +87,9 @@ class PMC(NLMC):
     ----------
     variant : {"W", "S"}, default="W"
         "W" weighs the singular values in increasing order (PMC-W, the paper's ramp w₂); "S"
-        leaves the largest out (PMC-S). How many is estimated from the observed entries; the
-        paper's own choice, as many as there are columns, harms where the matrix itself has a
-        lower rank, and is ``Completer(penalty=Schatten(0.5, Skip(X.shape[1])))``.
+        leaves the largest out (PMC-S). How many is estimated from the observed entries. The
+        paper leaves out as many as there are columns, which harms its algorithm where the matrix
+        itself has a lower rank: ``Completer(penalty=Schatten(0.5, Skip(X.shape[1])))``.
     kernel : Kernel, default=RBF()
         What "close" means.
     p : "auto" or float, default="auto"

@@ -70,9 +70,9 @@ class Skip(Weights):
     ----------
     s : "auto" or int, default="auto"
         The paper sets s = m, the number of columns. With its algorithm that harms where
-        rank(X) < m (make bench-skip), because
-        directions that should vanish go free; "auto" takes :func:`linear_rank` of the observed
-        entries instead, a cautious count of the directions that surely exist.
+        rank(X) < m, because directions that should vanish go free (make bench-skip); "auto" takes
+        :func:`linear_rank` of the observed entries instead, a cautious count of the directions
+        that surely exist.
 
     Examples
     --------
