@@ -6,8 +6,8 @@ import json
 import os
 import platform
 import subprocess
-import threading
 import time
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,40 +36,19 @@ class Measured:
     peak_mb: float
 
 
-def measure(call: Callable[[], Any]) -> Measured:
-    """Run a call; return its value, seconds, and by how much the resident memory peaked."""
-    watch = _MemoryWatch()
-    watch.start()
+def measure(call: Callable[[], Any], memory: bool = False) -> Measured:
+    """Run a call; return its value, seconds and, where asked, the peak of what NumPy allocated.
+
+    Watching the memory costs some time, so that it is left off where seconds count.
+    """
+    if memory:
+        tracemalloc.start()
     cpu, wall = time.process_time(), time.perf_counter()
     value = call()
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    return Measured(value, cpu, wall, watch.stop())
-
-
-class _MemoryWatch(threading.Thread):
-    """Samples the resident size of this process every few milliseconds (Linux; else 0)."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.begin = self.peak = _resident_mb()
-        self.ended = threading.Event()
-
-    def run(self) -> None:
-        while not self.ended.wait(0.002):
-            self.peak = max(self.peak, _resident_mb())
-
-    def stop(self) -> float:
-        self.ended.set()
-        self.join()
-        return max(self.peak, _resident_mb()) - self.begin
-
-
-def _resident_mb() -> float:
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except OSError:
-        return 0.0
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+    peak = tracemalloc.get_traced_memory()[1] if memory else 0
+    tracemalloc.stop()
+    return Measured(value, cpu, wall, peak / 1e6)
 
 
 def eigh_seconds(n: int = 1000) -> float:

@@ -144,6 +144,7 @@ def test_a_number_may_stand_for_missing_beside_nan(completer, problem):
     assert bits(completer.fit_transform(X)) == bits(expected)
 
 
+@pytest.mark.filterwarnings("ignore:Columns .* have no observed entry")
 def test_names_follow_dropped_columns_and_indicators(problem, quick):
     X = problem.X.copy()
     X[:, 2] = np.nan
@@ -224,8 +225,14 @@ def test_an_unconverged_run_warns_once_with_the_remedy(problem, remedy, solver):
 
 def test_the_result_tells_what_the_solver_did(completer, problem):
     result = completer.fit(problem.X).result_
-    assert len(result.objective) == len(result.gammas) == result.iterations == completer.n_iter_ > 0
-    assert result.gamma == result.gammas[-1] == completer.smoothing_
+    assert (
+        len(result.objective)
+        == len(result.smoothings)
+        == result.iterations
+        == completer.n_iter_
+        > 0
+    )
+    assert result.smoothing == result.smoothings[-1] == completer.smoothing_
     assert (result.stop, result.converged) == ("converged", True)
     assert result.seconds > 0
     assert result.X.shape == problem.X.shape

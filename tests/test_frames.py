@@ -164,6 +164,7 @@ def test_names_that_are_not_text_stay(problem, quick, columns):
     assert_array_equal(made.to_numpy(), quick().fit_transform(problem.X))
 
 
+@pytest.mark.filterwarnings("ignore:Columns .* have no observed entry")
 def test_names_of_kept_columns_and_indicators_come_back_in_order(problem, quick):
     frame = pd.DataFrame(problem.X, columns=NAMES).assign(b=NAN)
     made = quick(add_indicator=True).fit_transform(frame)
@@ -204,3 +205,15 @@ def test_the_global_setting_and_pipelines_decide_the_library(problem, quick):
     made = pipeline.fit_transform(frame)
     assert list(made.columns) == NAMES
     assert list(made.index) == list(frame.index)
+
+
+def test_levels_and_names_of_pandas_columns_stay(problem, quick):
+    levels = pd.MultiIndex.from_product([["u", "v"], [1, 2, 3]], names=["part", "axis"])
+    made = quick().fit_transform(pd.DataFrame(problem.X, columns=levels))
+    pd.testing.assert_index_equal(made.columns, levels)
+
+
+def test_dropped_columns_are_named(problem, quick):
+    frame = pd.DataFrame(problem.X, columns=NAMES).assign(b=NAN, e=NAN)
+    with pytest.warns(UserWarning, match=r"Columns b, e have no observed entry.*keep_empty_feat"):
+        quick().fit(frame)

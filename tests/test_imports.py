@@ -28,6 +28,7 @@ print(polycomplete.PMC().fit_transform([[1.0, None], [2.0, 5.0]]).tolist())
 """
 #: From bottom to top; a part imports from layers below its own only.
 LAYERS = [
+    {"_checks"},
     {"_machine", "kernels", "masks", "scaling", "frames", "tuning", "theory", "datasets"},
     {"penalties", "metrics"},
     {"exact"},

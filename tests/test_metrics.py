@@ -123,11 +123,17 @@ def test_nrmse_leaves_out_constant_columns():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(20, 4)) * 100
     X[:, 1] = 7.125
-    X[:, 2] = 1e-14 * rng.normal(size=20)
+    X[:, 2] = 7.125 + 1e-14 * rng.normal(size=20)
     X[:, 3] = np.nan
     Y, mask = np.nan_to_num(X) + 1.0, np.zeros(X.shape, dtype=bool)
     assert metrics.nrmse(X, Y, mask) == pytest.approx(1.0 / X[:, 0].std())
     assert metrics.nrmse(X[:, 1:], Y[:, 1:], mask[:, 1:]) == 0.0
+
+
+def test_nrmse_counts_ordinary_columns_beside_huge_ones():
+    X = np.c_[1e18 * np.arange(5.0), np.arange(5.0)]
+    mask = np.c_[np.ones(5, dtype=bool), np.zeros(5, dtype=bool)]
+    assert metrics.nrmse(X, X + 1.0, mask) == pytest.approx(1 / np.arange(5.0).std())
 
 
 def test_recovered_share_counts_rows():

@@ -110,7 +110,7 @@ def test_stages_fall_by_tens_and_end_at_the_last(first, last, expected):
 def test_objective_falls_within_each_stage(rule, kernel, noise):
     problem, _ = curve(rule=rule, kernel=kernel, noise=noise)
     result = Continuation(first=0.1, max_iter=10, rounds=2, **QUICK).solve(problem, 1e-4)
-    together = zip(result.gammas, result.objective, strict=True)
+    together = zip(result.smoothings, result.objective, strict=True)
     seen = []
     for gamma, group in groupby(together, key=lambda pair: pair[0]):
         values = [value for _, value in group]
@@ -125,7 +125,7 @@ def test_objective_is_that_of_the_returned_matrix():
     result = Continuation(**QUICK).solve(problem, 1e-3)
     value = problem.value_and_gradient(problem.pack(result.X), 1e-3)[0]
     assert result.objective[-1] == pytest.approx(value, rel=1e-12)
-    assert result.gamma == 1e-3
+    assert result.smoothing == 1e-3
 
 
 def test_continuation_completes_a_curve_and_converges():
@@ -179,7 +179,7 @@ def test_a_callback_hears_of_each_iteration_and_can_end_the_run(kind, count):
     assert [each.iteration for each in heard] == list(range(1, count + 1))
     assert all(isinstance(each, Progress) and each.seconds > 0 for each in heard)
     assert [each.objective for each in heard] == result.objective
-    assert [each.gamma for each in heard] == result.gammas
+    assert [each.smoothing for each in heard] == result.smoothings
 
 
 @pytest.mark.parametrize("kind", [AdamPlus, Continuation])

@@ -55,13 +55,13 @@ def test_a_path_is_left_once_its_error_has_clearly_risen():
     choice = follow(path(), TRUTH, HIDDEN, UNIT)
     assert walked == [1.0, 0.1, 0.01]
     assert choice.smoothing == 0.1
-    assert not choice.at_the_end
+    assert choice.smoothing > min(choice.errors)
 
 
 def test_a_small_rise_does_not_end_a_path():
     choice = choose((0.1, 1.0), (0.01, 1.09), (0.001, 0.5))
     assert choice.smoothing == 0.001
-    assert choice.at_the_end
+    assert choice.smoothing == min(choice.errors)
 
 
 def test_every_error_on_the_way_is_reported():

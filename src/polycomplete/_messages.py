@@ -14,15 +14,35 @@ from polycomplete.solvers import Result
 
 
 def warn_unconverged(result: Result) -> None:
-    """Say once that a run did not converge, with the remedy."""
+    """Say once that a run did not converge, with the remedy; not where a callback ended it."""
     if result.stop == "max_iter":
-        warnings.warn(
-            f"The solver did not converge in {result.iterations} iterations; the completion may "
-            "improve with more (solver=Continuation(rounds=...) or AdamPlus(max_iter=...)) or "
-            "with a larger smoothing.",
-            ConvergenceWarning,
-            stacklevel=_level_of_the_user(),
+        remedy = (
+            f"did not converge in {result.iterations} iterations; the completion may improve with "
+            "more (solver=Continuation(rounds=...) or AdamPlus(max_iter=...)) or with a larger "
+            "smoothing."
         )
+    elif result.stop == "time_limit":
+        remedy = (
+            f"reached its time limit at smoothing {result.smoothing:.0e}, before it converged; "
+            "allow more time or fit on fewer rows."
+        )
+    else:
+        return
+    warn(f"The solver {remedy}", ConvergenceWarning)
+
+
+def warn_dropped(names: list[str]) -> None:
+    """Say which columns have nothing in them and do not come back."""
+    warn(
+        f"Columns {', '.join(names)} have no observed entry and are dropped; "
+        "keep_empty_features=True keeps them as zeros.",
+        UserWarning,
+    )
+
+
+def warn(message: str, kind: type[Warning]) -> None:
+    """Warn at the line of the user's that called the library."""
+    warnings.warn(message, kind, stacklevel=_level_of_the_user())
 
 
 def _level_of_the_user() -> int:

@@ -185,11 +185,12 @@ def row_notes(completer: Completer, mask: np.ndarray) -> dict[int, str]:
     rows = np.unique(completer.surface_.rows, axis=0)
     estimate = intrinsic_dimension(rows) if len(rows) >= 4 else float("nan")
     dimension = 1 if np.isnan(estimate) else round(estimate)
-    for i in np.flatnonzero((counts > 0) & (counts <= dimension)):
+    for i in np.flatnonzero((counts > 0) & ~completer.row_determined_):
+        few = counts[i] <= dimension
         notes[int(i)] = (
             f"{counts[i]} observed, but a surface of about {dimension} dimensions needs at least "
             f"{dimension + 1}: many completions fit"
+            if few
+            else f"{counts[i]} observed, and several completions fit them about equally well"
         )
-    for i in np.flatnonzero((counts > dimension) & ~completer.row_determined_):
-        notes[int(i)] = f"{counts[i]} observed, and several completions fit them about equally well"
     return notes

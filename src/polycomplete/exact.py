@@ -11,6 +11,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.base import BaseEstimator
 
+from polycomplete._checks import check_numbers
 from polycomplete._machine import free_memory
 from polycomplete.kernels import Kernel
 from polycomplete.penalties import Schatten
@@ -21,6 +22,8 @@ __all__ = ["Exact", "ExactProblem", "Spectrum"]
 # LAPACK's workspace, the gradient in K and its product with the slopes; two more for a sum of
 # kernels (tests/test_exact.py measures the peak).
 ARRAYS = 10
+# Bytes of the blocks in which rows are worked on, whatever their number.
+BLOCKS = 1.5e8
 # Columns up to which solvers also keep two m × m matrices for each row.
 WIDEST = 256
 
@@ -56,7 +59,7 @@ class Exact(BaseEstimator):
     Examples
     --------
     >>> Exact().memory_needed(10_000, 20) / 1e9  # GB
-    8.064
+    8.214
     """
 
     def __init__(
@@ -68,7 +71,7 @@ class Exact(BaseEstimator):
 
     def memory_needed(self, n_rows: int, n_columns: int) -> int:
         """Return the bytes a solve takes at its peak."""
-        return 8 * n_rows * (ARRAYS * n_rows + self._per_row(n_columns))
+        return int(BLOCKS + 8 * n_rows * (ARRAYS * n_rows + self._per_row(n_columns)))
 
     def _per_row(self, n_columns: int) -> int:
         return 2 * n_columns**2 if n_columns <= WIDEST else 0
@@ -77,13 +80,14 @@ class Exact(BaseEstimator):
         """Raise where the parameters are wrong or the problem does not fit the memory."""
         if self.eigen not in ("full", "partial"):
             raise ValueError(f'Exact(eigen=...) must be "full" or "partial", got {self.eigen!r}.')
-        if self.rank is not None and not self.rank >= 1:
-            raise ValueError(f"Exact(rank=...) must be at least 1, got {self.rank!r}.")
+        given = [name for name in ("rank", "max_memory") if getattr(self, name) is not None]
+        check_numbers(self, *given)
         budget = 0.6 * free_memory() if self.max_memory is None else float(self.max_memory)
         need = self.memory_needed(n_rows, n_columns)
         if need > budget:
             small = self._per_row(n_columns)
-            fits = int(((small**2 + ARRAYS * budget / 2) ** 0.5 - small) / (2 * ARRAYS))
+            room = max(budget - BLOCKS, 0)
+            fits = int(((small**2 + ARRAYS * room / 2) ** 0.5 - small) / (2 * ARRAYS))
             raise MemoryError(
                 f"The exact engine needs {need / 1e9:.2f} GB for {n_rows} rows, more than the "
                 f"{budget / 1e9:.2f} GB it may take; fit on fewer rows (for example "

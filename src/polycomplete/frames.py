@@ -19,7 +19,7 @@ def to_matrix(X: Any) -> np.ndarray:
     """Return X as a two-dimensional float array, NaN where missing.
 
     None, NaN, pandas' NA and polars' null are missing; float32 is kept where every column is
-    float32; whole numbers and booleans become float64.
+    float32; float16, whole numbers and booleans become float64.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def _objects(column: np.ndarray, name: object) -> np.ndarray:
         except (TypeError, ValueError, OverflowError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(
-                f"Column {name!r} holds {entry!r} in row {i}, which is not a number ({error}); "
+                f"Column {name!r} holds {entry!r:.60} in row {i}, which is not a number ({error}); "
                 "drop the column or encode it as numbers first."
             ) from None
     return values
@@ -147,7 +147,7 @@ def find_missing(X: np.ndarray, missing_values: float) -> np.ndarray:
     return mask
 
 
-def like_input(result: np.ndarray, X: Any, names: list[Any]) -> Any:
+def like_input(result: np.ndarray, X: Any, names: Any) -> Any:
     """Return a matrix as the kind of table that X is: same library, same index, given names.
 
     Parameters
@@ -156,7 +156,7 @@ def like_input(result: np.ndarray, X: Any, names: list[Any]) -> Any:
         The numbers.
     X : array-like or data frame
         What the user passed.
-    names : list
+    names : list or pandas Index
         Column names: text, but for pandas, which allows anything.
 
     Returns
@@ -179,23 +179,29 @@ def like_input(result: np.ndarray, X: Any, names: list[Any]) -> Any:
     return nw.to_native(nw.from_dict(columns, backend=library))
 
 
-def column_labels(X: Any) -> list[Any] | None:
-    """Return the names of a data frame's columns as they are; None for arrays.
+def column_labels(X: Any, kept: np.ndarray) -> Any:
+    """Return the names of some columns of a data frame as they are; None for arrays.
 
     Parameters
     ----------
     X : array-like or data frame
         What the user passed.
+    kept : ndarray of int
+        Which columns.
 
     Returns
     -------
-    list or None
+    list, pandas Index or None
 
     Examples
     --------
     >>> import pandas as pd
-    >>> column_labels(pd.DataFrame({0: [1], "a": [2]}))
-    [0, 'a']
+    >>> list(column_labels(pd.DataFrame({0: [1], "a": [2]}), np.array([1])))
+    ['a']
     """
     frame = _frame(X)
-    return None if frame is None else list(frame.columns)
+    if frame is None:
+        return None
+    if frame.implementation.is_pandas_like():
+        return X.columns[kept]  # keeps levels and names
+    return [frame.columns[j] for j in kept]

@@ -14,6 +14,8 @@ import numpy as np
 from array_api_compat import array_namespace
 from sklearn.base import BaseEstimator
 
+from polycomplete._checks import check_numbers
+
 Array = Any  # a NumPy array, or one of another library that follows the array API
 
 __all__ = ["RBF", "Kernel", "Linear", "Polynomial", "Scaled", "Sum", "typical_distance"]
@@ -118,6 +120,12 @@ class Kernel(BaseEstimator):
 
     __rmul__ = __mul__
 
+    def __truediv__(self, divisor: float) -> Scaled:
+        return self * (1 / divisor)
+
+    def __radd__(self, other: object) -> Kernel:
+        return self if other == 0 else NotImplemented  # the beginning of sum([...])
+
 
 class RBF(Kernel):
     """Gaussian kernel ``exp(−|x − y|² / 2σ²)``: a weighted sum of polynomials of every degree.
@@ -142,11 +150,10 @@ class RBF(Kernel):
 
     def resolve(self, X: Array, mask: Array) -> RBF:
         """Return the kernel with a number for its width."""
-        if self.width != "auto":
-            self._sigma()
+        if not isinstance(self.width, str) or self.width != "auto":
+            check_numbers(self, "width")
             return self
-        if not self.multiple > 0:
-            raise ValueError(f"RBF(multiple=...) must be positive, got {self.multiple!r}.")
+        check_numbers(self, "multiple")
         return RBF(width=self.multiple * typical_distance(X, mask))
 
     def stretched(self, factor: float) -> RBF:
@@ -154,11 +161,12 @@ class RBF(Kernel):
         return RBF(width=factor * self._sigma())
 
     def _sigma(self) -> float:
-        if not isinstance(self.width, Real) or not float(self.width) > 0:
+        if isinstance(self.width, str):
             raise ValueError(
                 f'RBF(width=...) must be a positive number here, got {self.width!r}; "auto" is '
                 "replaced by a number when a completer is fitted, or by resolve(X, mask)."
             )
+        check_numbers(self, "width")
         return float(self.width)
 
     def gram(self, X: Array, Y: Array | None = None) -> Array:
@@ -219,8 +227,7 @@ class Polynomial(Kernel):
             raise ValueError(
                 f"Polynomial(degree=...) must be a whole number from 1, got {self.degree!r}."
             )
-        if not isinstance(self.offset, Real) or not float(self.offset) >= 0:
-            raise ValueError(f"Polynomial(offset=...) must not be negative, got {self.offset!r}.")
+        check_numbers(self, "offset", zero=True)
         return self
 
     def _power(self, u: Array, derivative: int) -> Array:
@@ -332,9 +339,7 @@ class Scaled(Kernel):
 
     def resolve(self, X: Array, mask: Array) -> Scaled:
         """Check the factor and resolve the kernel."""
-        if not self.factor > 0:
-            raise ValueError(f"A kernel may only be multiplied by a positive number, got "
-                             f"{self.factor!r}.")  # fmt: skip
+        check_numbers(self, "factor")
         return Scaled(self.factor, self.kernel.resolve(X, mask))
 
     def stretched(self, factor: float) -> Scaled:

@@ -13,29 +13,8 @@ from polycomplete.solvers import AdamPlus, Continuation
 __all__ = ["NLMC", "PMC"]
 
 
-class NLMC(Completer):
-    """Nonlinear matrix completion: the plain Schatten-p penalty in feature space.
-
-    Fan & Chow (2018). The paper's R₁, PMC without weights. Parameters that are not listed here
-    are those of :class:`~polycomplete.Completer`, as are the attributes.
-
-    Parameters
-    ----------
-    kernel : Kernel, default=RBF()
-        What "close" means.
-    p : "auto" or float, default="auto"
-        The power of the penalty, at most 1. "auto" is −½, or the paper's ½ with
-        :class:`~polycomplete.solvers.AdamPlus`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> t = np.linspace(-1, 1, 60)
-    >>> X = np.c_[t, t**2, t**3]
-    >>> X[::3, 1] = np.nan
-    >>> bool(np.abs(NLMC(random_state=0).fit_transform(X)[:, 1] - t**2).max() < 0.02)
-    True
-    """
+class _InFeatureSpace(Completer):
+    """What the named methods share: a Schatten-p penalty, with weights that make the method."""
 
     def __init__(
         self,
@@ -68,7 +47,7 @@ class NLMC(Completer):
         self.verbose = verbose
 
     def _weights(self) -> Weights:
-        return Equal()
+        raise NotImplementedError
 
     def _penalty(self, solver: object) -> Schatten:
         if self.p != "auto":
@@ -76,7 +55,35 @@ class NLMC(Completer):
         return Schatten(0.5 if isinstance(solver, AdamPlus) else -0.5, self._weights())
 
 
-class PMC(NLMC):
+class NLMC(_InFeatureSpace):
+    """Nonlinear matrix completion: the plain Schatten-p penalty in feature space.
+
+    Fan & Chow (2018). The paper's R₁, PMC without weights. Parameters that are not listed here
+    are those of :class:`~polycomplete.Completer`, as are the attributes.
+
+    Parameters
+    ----------
+    kernel : Kernel, default=RBF()
+        What "close" means.
+    p : "auto" or float, default="auto"
+        The power of the penalty, at most 1. "auto" is −½, or the paper's ½ with
+        :class:`~polycomplete.solvers.AdamPlus`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> t = np.linspace(-1, 1, 60)
+    >>> X = np.c_[t, t**2, t**3]
+    >>> X[::3, 1] = np.nan
+    >>> bool(np.abs(NLMC(random_state=0).fit_transform(X)[:, 1] - t**2).max() < 0.02)
+    True
+    """
+
+    def _weights(self) -> Weights:
+        return Equal()
+
+
+class PMC(_InFeatureSpace):
     """Polynomial matrix completion: charge the small singular values in feature space most.
 
     Fan, Zhang & Udell (2020). Fills the holes of data whose rows lie on one or several curved

@@ -17,7 +17,7 @@ from polycomplete.masks import _as_mask
 
 __all__ = ["classification_error", "clustering_error", "nrmse", "rae", "recovered_share", "rse"]
 
-# Relative to the largest entry of the matrix: rounding noise, not variation of a column.
+# Relative to a column's largest entry: rounding, not variation.
 _CONSTANT = 1e-12
 
 
@@ -259,7 +259,7 @@ def _column_deviations(X: NDArray[np.float64]) -> NDArray[np.float64]:
     count = np.maximum(known.sum(axis=0), 1)
     mean = np.where(known, X, 0.0).sum(axis=0) / count
     deviation = np.sqrt((np.where(known, X - mean, 0.0) ** 2).sum(axis=0) / count)
-    largest = np.abs(X[known]).max(initial=0.0)
+    largest = np.abs(np.where(known, X, 0.0)).max(axis=0, initial=0.0)
     return np.where(deviation > _CONSTANT * largest, deviation, 0.0)
 
 

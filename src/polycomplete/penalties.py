@@ -11,12 +11,15 @@ equal (Schatten-p, NLMC), skip the s largest (PMC-S), increasing (PMC-W).
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from numbers import Real
 
 import numpy as np
 from array_api_compat import array_namespace
 from sklearn.base import BaseEstimator
 
+from polycomplete._checks import check_numbers
 from polycomplete.kernels import Array
 
 __all__ = ["Equal", "Inverse", "Ramp", "Schatten", "Skip", "Weights", "linear_rank"]
@@ -137,8 +140,7 @@ class Inverse(Weights):
 
     def resolve(self, X: np.ndarray, mask: np.ndarray) -> Inverse:
         """Check epsilon."""
-        if not self.epsilon > 0:
-            raise ValueError(f"Inverse(epsilon=...) must be positive, got {self.epsilon!r}.")
+        check_numbers(self, "epsilon")
         return self
 
     def of(self, eigenvalues: Array, p: float) -> Array:
@@ -149,10 +151,10 @@ class Inverse(Weights):
         return w / xp.max(w)
 
 
-def _positions(eigenvalues: Array, rule: object) -> Array:
+def _positions(eigenvalues: Array, rule: Callable[[Array], Array]) -> Array:
     xp = array_namespace(eigenvalues)
     i = xp.arange(1, eigenvalues.shape[0] + 1)
-    return xp.astype(rule(i), eigenvalues.dtype)  # type: ignore[operator]
+    return xp.astype(rule(i), eigenvalues.dtype)
 
 
 def linear_rank(X: np.ndarray, mask: np.ndarray) -> int:
@@ -193,7 +195,7 @@ class Schatten(BaseEstimator):
 
     Parameters
     ----------
-    p : float, default=0.1
+    p : float, default=-0.5
         At most 1; smaller is closer to counting the rank. p = 0 is the logarithm; negative values
         are allowed.
     weights : Weights, optional
@@ -208,7 +210,7 @@ class Schatten(BaseEstimator):
     5.0
     """
 
-    def __init__(self, p: float = 0.1, weights: Weights | None = None):
+    def __init__(self, p: float = -0.5, weights: Weights | None = None):
         self.p = p
         self.weights = weights
 
@@ -219,8 +221,12 @@ class Schatten(BaseEstimator):
 
     def resolve(self, X: np.ndarray, mask: np.ndarray) -> Schatten:
         """Return the penalty with its parameters checked and every "auto" replaced."""
-        if not isinstance(self.p, Real) or not float(self.p) <= 1:
+        if not isinstance(self.p, Real) or not -math.inf < float(self.p) <= 1:
             raise ValueError(f"p must be a number, at most 1, got {self.p!r}.")
+        if self.weights is not None and not isinstance(self.weights, Weights):
+            raise TypeError(
+                f"Schatten(weights=...) must be an object such as Ramp(), got {self.weights!r}."
+            )
         return Schatten(self.p, (self.weights or Equal()).resolve(X, mask))
 
     def weigh(self, eigenvalues: Array) -> Array:

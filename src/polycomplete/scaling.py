@@ -42,7 +42,10 @@ def column_spread(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def is_constant(X: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Return which columns do not vary beyond rounding, their own or that of the largest entry.
+    """Return which columns do not vary beyond rounding: by less than 1e-12 of their largest entry.
+
+    Each column is judged by itself: next to a column of time stamps near 1e18 one of ordinary
+    numbers would look constant.
 
     Parameters
     ----------
@@ -56,15 +59,12 @@ def is_constant(X: np.ndarray, mask: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> X = np.array([[100.0, 5.0, 1e-14], [200.0, 5.0, 3e-14]])
+    >>> X = np.array([[1.0, 5.0, 1e18], [2.0, 5.0, 2e18]])
     >>> is_constant(X, np.ones(X.shape, bool))
-    array([False,  True,  True])
+    array([False,  True, False])
     """
     _, std = column_spread(X, mask)
-    largest = np.max(np.abs(np.where(mask, X, 0)), axis=0)
-    # Columns that were calculated together carry each other's rounding: a zero may read 1e-14.
-    rounding = 4 * np.finfo(np.float64).eps * largest.max(initial=0.0)
-    return std <= np.maximum(1e-12 * largest, rounding)
+    return std <= 1e-12 * np.max(np.abs(np.where(mask, X, 0)), axis=0)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import time
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -18,14 +20,15 @@ from polycomplete._machine import blas_threads_for
 from polycomplete.exact import WIDEST, Exact, ExactProblem
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.penalties import Schatten
-from polycomplete.rows import candidates, learn, undetermined
+from polycomplete.rows import RowEnergy, candidates, learn, undetermined
 from polycomplete.scaling import ColumnScaler, column_spread
-from polycomplete.solvers import AdamPlus, Continuation, Result
+from polycomplete.solvers import Result
 from polycomplete.solvers.continuation import stages
+from polycomplete.solvers.result import logger
 
 __all__ = ["Recipe", "Surface", "fit_surface"]
 
-Solver = AdamPlus | Continuation
+Solver = Any  # Continuation, AdamPlus, or another object with solve and default_smoothing
 
 #: Spreads of the columns that differ by less than this factor need no choice of scaling.
 SIMILAR = 10.0
@@ -49,12 +52,16 @@ class Recipe:
         kinds: dict[str, tuple[type, ...]] = {
             "kernel": (Kernel,),
             "penalty": (Schatten,),
-            "solver": (Continuation, AdamPlus),
         }
         for name, allowed in kinds.items():
             given, shown = getattr(self, name), " or ".join(kind.__name__ for kind in allowed)
             if not isinstance(given, allowed):
                 raise TypeError(f"{name} must be a {shown} object, got {given!r}.")
+        if isinstance(self.solver, type) or not hasattr(self.solver, "solve"):
+            raise TypeError(
+                "solver must be a Continuation or AdamPlus object, or another one that has solve() "
+                f"and default_smoothing, got {self.solver!r}."
+            )
         if self.smoothing != "auto" and not _positive(self.smoothing):
             raise ValueError(
                 f'smoothing must be "auto" or a positive number, got {self.smoothing!r}.'
@@ -98,17 +105,20 @@ class Surface:
         """Complete each row by itself; return the rows and which of them are ambiguous."""
         with blas_threads_for(len(self.rows)):
             scaled = self.scaler.apply(np.where(mask, X, self.scaler.centre))
-            energies = [learn(self.kernel, self.rows, gamma) for gamma in self._ladder()]
-            found = candidates(energies, scaled, mask, self.rows, k=10, steps=6)
+            found = candidates(self._energies, scaled, mask, self.rows, k=10, steps=6)
             unit = typical_distance(self.rows, np.ones_like(self.rows, dtype=bool))
             completed, ambiguous = found.blend(self.typical, unit)
             return self.scaler.undo(completed), ambiguous
 
-    def _ladder(self) -> list[float]:
-        """Return the smoothings a new row walks down, in the units of the kernel."""
+    @cached_property
+    def _energies(self) -> list[RowEnergy]:
+        """The models a new row walks down, learned when the first new row comes."""
         unit = float(np.mean(self.kernel.diagonal(self.rows)))
-        every_other = stages(max(1e-3, self.smoothing), self.smoothing)[::-2][::-1]
-        return [unit * smoothing for smoothing in every_other]
+        ladder = stages(max(1e-3, self.smoothing), self.smoothing)[::-2][::-1]
+        return [learn(self.kernel, self.rows, unit * s, in_place=False) for s in ladder]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in vars(self).items() if key != "_energies"}
 
 
 def fit_surface(
@@ -132,7 +142,7 @@ def fit_surface(
 
     Examples
     --------
-    >>> from polycomplete import RBF, Exact, Schatten, datasets, masks, metrics
+    >>> from polycomplete import RBF, Continuation, Exact, Schatten, datasets, masks, metrics
     >>> X = datasets.make_polynomial_manifold(80, 10, random_state=0)
     >>> mask = masks.uniform(X.shape, 0.7, random_state=0)
     >>> recipe = Recipe(RBF(), Schatten(), Exact(), Continuation(), "auto", "auto", None, seed=0)
@@ -145,11 +155,15 @@ def fit_surface(
         begin = time.perf_counter()
         scale, smoothing = choose(X, mask, recipe)
         solver = copy(recipe.solver)
-        if solver.time_limit is not None:  # of the whole fit, the choosing included
+        if (
+            getattr(solver, "time_limit", None) is not None
+        ):  # of the whole fit, the choosing included
             solver.time_limit = max(0.0, solver.time_limit - (time.perf_counter() - begin))
         scaler = ColumnScaler.fit(X, mask, scale)
         problem = pose(X, mask, scaler, recipe)
         result = solver.solve(problem, smoothing)
+        if result.stop in ("time_limit", "callback") and result.smoothings:
+            smoothing = result.smoothings[-1]  # as far as it came
         gamma = smoothing * problem.unit
         energy = learn(result.kernel, result.X, gamma)
         typical = float(np.median(energy.left_out()))
@@ -180,27 +194,60 @@ def pose(X: np.ndarray, mask: np.ndarray, scaler: ColumnScaler, recipe: Recipe) 
 
 
 def choose(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> tuple[str | None, float]:
-    """Return the scaling and the smoothing, by hiding observed entries where that is asked for."""
+    """Return the scaling and the smoothing, by hiding observed entries where that is asked for.
+
+    A solver without a path leaves nothing to follow: the first scaling and its own smoothing.
+    """
     scales = _scales_to_try(X, mask, recipe.scale)
-    finest = recipe.solver.default_smoothing
     given = None if isinstance(recipe.smoothing, str) else float(recipe.smoothing)
-    visible, hidden = masks.hide(mask, tuning.SHARE, random_state=recipe.seed)
-    nothing_to_choose = given is not None and len(scales) == 1
-    if isinstance(recipe.solver, AdamPlus) or nothing_to_choose or hidden.sum() < tuning.ENOUGH:
-        return scales[0], finest if given is None else given
-    # At most half of the time that is given goes into choosing.
-    limit = recipe.solver.time_limit and recipe.solver.time_limit / (2 * len(scales))
-    choices = {}
-    for kind in scales:
-        scaler = ColumnScaler.fit(X, mask, kind)
-        path = recipe.solver.path(pose(X, visible, scaler, recipe), limit)
-        truth = scaler.apply(np.where(mask, X, scaler.centre))
-        unit = column_spread(truth, mask)[1]
-        choices[kind] = tuning.follow(path, truth, hidden, unit, given or 0.0)
+    if not hasattr(recipe.solver, "path"):
+        return scales[0], recipe.solver.default_smoothing if given is None else given
+    if given is not None and len(scales) == 1:
+        return scales[0], given
+    draws = _hidings(mask, recipe.seed)
+    if not draws:
+        return scales[0], tuning.CAUTIOUS if given is None else given
+    choices = {kind: _judge(X, mask, draws, kind, len(scales), recipe) for kind in scales}
     scale = tuning.best_of(choices)
-    if given is not None:
-        return scale, given
-    return scale, finest if choices[scale].at_the_end else choices[scale].smoothing
+    smoothing = choices[scale].smoothing if given is None else given
+    logger.info("chose scale %r, smoothing %.0e by hiding: error %.3f of a column's spread",
+                scale, smoothing, choices[scale].error)  # fmt: skip
+    if given is None and smoothing <= recipe.solver.path_end:
+        return scale, recipe.solver.default_smoothing  # finer was better all along
+    return scale, smoothing
+
+
+def _hidings(mask: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return masks of visible and hidden entries, several where one hides too few; [] if none."""
+    count = int(masks.hide(mask, tuning.SHARE, random_state=seed)[1].sum())
+    times = min(-(-tuning.ENOUGH // max(count, 1)), tuning.MOST_TIMES)
+    if times * count < tuning.TOO_FEW:
+        return []
+    return [masks.hide(mask, tuning.SHARE, random_state=seed + i) for i in range(times)]
+
+
+def _judge(
+    X: np.ndarray,
+    mask: np.ndarray,
+    draws: list[tuple[np.ndarray, np.ndarray]],
+    kind: str | None,
+    n_kinds: int,
+    recipe: Recipe,
+) -> tuning.Choice:
+    """Follow the solver's path on each draw; return what they show together."""
+    scaler = ColumnScaler.fit(X, mask, kind)
+    truth = scaler.apply(np.where(mask, X, scaler.centre))
+    unit = column_spread(truth, mask)[1]
+    end = 0.0 if isinstance(recipe.smoothing, str) else float(recipe.smoothing)
+    # At most half of the time that is given goes into choosing.
+    limit = recipe.solver.time_limit and recipe.solver.time_limit / (2 * n_kinds * len(draws))
+    found = []
+    for visible, hidden in draws:
+        logger.info("choosing by hiding %d observed entries, scale %r", hidden.sum(), kind)
+        path = recipe.solver.path(pose(X, visible, scaler, recipe), limit)
+        patience = tuning.GIVE_UP if len(draws) == 1 else np.inf  # small tables are quick
+        found.append(tuning.follow(path, truth, hidden, unit, end, patience))
+    return tuning.together(found)
 
 
 def _scales_to_try(X: np.ndarray, mask: np.ndarray, scale: str | None) -> list[str | None]:

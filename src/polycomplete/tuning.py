@@ -12,12 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Choice", "best_of", "follow", "hidden_error"]
+__all__ = ["Choice", "best_of", "choice_of", "follow", "hidden_error", "together"]
 
 #: Share of the observed entries that is set aside.
 SHARE = 0.1
-#: Fewer hidden entries than this tell nothing; defaults are used instead.
-ENOUGH = 30
+#: So many hidden entries are judged at least: small tables hide several times over.
+ENOUGH = 100
+MOST_TIMES = 5
+#: Fewer than this in all tell nothing.
+TOO_FEW = 20
+#: The smoothing where there is too little to judge: rather too smooth than too rough.
+CAUTIOUS = 1e-2
 #: Within this of the lowest error the finest smoothing wins: it follows the data most closely.
 SLACK = 0.01
 #: A path that has come this far above its lowest error is not followed further.
@@ -31,11 +36,6 @@ class Choice:
     smoothing: float
     error: float
     errors: dict[float, float]
-
-    @property
-    def at_the_end(self) -> bool:
-        """Whether the finest smoothing of the path was chosen, so that finer may be better yet."""
-        return self.smoothing == min(self.errors)
 
 
 def hidden_error(
@@ -77,6 +77,7 @@ def follow(
     hidden: np.ndarray,
     unit: np.ndarray,
     end: float = 0.0,
+    give_up: float = GIVE_UP,
 ) -> Choice:
     """Follow a path of (smoothing, completed matrix) and choose where to stop.
 
@@ -92,6 +93,8 @@ def follow(
         What an error of a column is divided by.
     end : float
         Do not go below this smoothing.
+    give_up : float
+        Leave the path once the error is so many times the lowest.
 
     Returns
     -------
@@ -112,11 +115,56 @@ def follow(
             break
         error = hidden_error(X, completed, hidden, unit)
         errors[smoothing] = min(error, errors.get(smoothing, error))
-        if errors[smoothing] > GIVE_UP * min(errors.values()):
+        if errors[smoothing] > give_up * min(errors.values()):
             break
+    return choice_of(errors)
+
+
+def choice_of(errors: dict[float, float]) -> Choice:
+    """Choose among the errors at each smoothing.
+
+    Parameters
+    ----------
+    errors : dict
+        From smoothing to error.
+
+    Returns
+    -------
+    Choice
+
+    Examples
+    --------
+    >>> choice_of({0.1: 2.0, 0.01: 1.0, 0.001: 1.005}).smoothing
+    0.001
+    """
     lowest = min(errors.values())
     chosen = min(s for s, e in errors.items() if e <= (1 + SLACK) * lowest)
     return Choice(chosen, errors[chosen], errors)
+
+
+def together(choices: list[Choice]) -> Choice:
+    """Choose by the geometric mean of the errors of several paths, where all of them came.
+
+    Geometric, because with few hidden entries a single hopeless one makes up most of an error.
+
+    Parameters
+    ----------
+    choices : list of Choice
+        What each path showed.
+
+    Returns
+    -------
+    Choice
+
+    Examples
+    --------
+    >>> one, two = choice_of({0.1: 2.0, 0.01: 1.0}), choice_of({0.1: 2.0, 0.01: 4.0, 0.001: 9.0})
+    >>> together([one, two]).errors
+    {0.1: 2.0, 0.01: 2.0}
+    """
+    common = [s for s in choices[0].errors if all(s in c.errors for c in choices)]
+    logs = {s: np.mean([np.log(max(c.errors[s], 1e-300)) for c in choices]) for s in common}
+    return choice_of({s: float(np.exp(value)) for s, value in logs.items()})
 
 
 def best_of(choices: dict[str | None, Choice]) -> str | None:

@@ -36,16 +36,13 @@ class RowEnergy:
         F with A = F Fᵀ.
     own : ndarray of shape (r, r)
         Row j holds the direction that takes row j out of the model: the energy of row j given the
-        *others* is ``k(x, x) − |Fᵀk|² + (own[j]·k)²``.
-    gamma : float
-        The smoothing, in the units of the kernel.
+        *others* is ``k(x, x) − |Fᵀk|² + (own[j]·k)²``. Without rows where that is not needed.
     """
 
     kernel: Kernel
     landmarks: np.ndarray
     factor: np.ndarray
     own: np.ndarray
-    gamma: float
 
     def left_out(self) -> np.ndarray:
         """Return the energy of each landmark given the others."""
@@ -145,7 +142,7 @@ class Expansion:
         return ((g[:, :, None] - W @ inner / c) / (2 * c))[:, :, 0]
 
 
-def learn(kernel: Kernel, X: np.ndarray, gamma: float) -> RowEnergy:
+def learn(kernel: Kernel, X: np.ndarray, gamma: float, in_place: bool = True) -> RowEnergy:
     """Learn the row energy of a surface from complete rows.
 
     Parameters
@@ -156,6 +153,8 @@ def learn(kernel: Kernel, X: np.ndarray, gamma: float) -> RowEnergy:
         The rows.
     gamma : float
         The smoothing, in the units of the kernel: how much of a row may stay unexplained.
+    in_place : bool
+        Also learn what takes each of these rows out of the model; not needed for new rows.
 
     Returns
     -------
@@ -175,9 +174,10 @@ def learn(kernel: Kernel, X: np.ndarray, gamma: float) -> RowEnergy:
     K = kernel.gram(X)
     values, V = linalg.eigh(K, driver="evd", check_finite=False)
     values = np.maximum(values, 0)
-    inverse = (V / (values + gamma)) @ V.T
     # Directions far below γ explain nothing; leaving them out makes all later products smaller.
     kept = values > 1e-3 * gamma
     factor = V[:, kept] / np.sqrt(values[kept] + gamma)
-    own = inverse / np.sqrt(np.diag(inverse))[:, None]
-    return RowEnergy(kernel, X, factor, own, gamma)
+    if not in_place:
+        return RowEnergy(kernel, X, factor, np.empty((0, len(X))))
+    inverse = (V / (values + gamma)) @ V.T
+    return RowEnergy(kernel, X, factor, inverse / np.sqrt(np.diag(inverse))[:, None])

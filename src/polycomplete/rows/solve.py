@@ -142,7 +142,9 @@ def undetermined(
     """Return which landmarks could move far at little cost in energy.
 
     Along the softest direction of its missing entries a row can move until its energy has grown by
-    ``typical``; a row for which that is more than a quarter of ``unit`` is not determined.
+    ``typical``; a row for which that is more than a quarter of ``unit`` is not determined. The
+    direction must also be soft in itself (a thousandth of the metric): on noisy data every row may
+    move that far.
 
     Parameters
     ----------
@@ -180,7 +182,7 @@ def undetermined(
         at = np.arange(X.shape[1])
         curvature[:, at, at] = np.where(mask[who], 1.0, curvature[:, at, at])
         softest = np.maximum(np.linalg.eigvalsh(curvature)[:, 0], 1e-12)
-        found[who] = typical / (here.a * softest) > (unit / 4) ** 2
+        found[who] = (softest < 1e-3) & (typical / (here.a * softest) > (unit / 4) ** 2)
     return found
 
 

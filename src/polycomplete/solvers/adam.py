@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from polycomplete._checks import check_numbers
 from polycomplete.exact import ExactProblem
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped
 from polycomplete.solvers.start import fill
@@ -72,6 +73,8 @@ class AdamPlus(BaseEstimator):
         Weights that depend on the spectrum are frozen for a whole round: a first round with equal
         weights, which is the Schatten-p fit, then one with the weights of its spectrum.
         """
+        check_numbers(self, "max_iter", "step", "epsilon")
+        check_numbers(self, "tol", "beta1", "beta2", zero=True)
         monitor, problem = Monitor(self.time_limit, self.callback), problem.fresh()
         x = problem.pack(fill(problem.X, problem.mask, self.start))
         if x.size == 0:

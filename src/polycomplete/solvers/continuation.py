@@ -20,6 +20,7 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.base import BaseEstimator
 
+from polycomplete._checks import check_numbers
 from polycomplete.exact import ExactProblem
 from polycomplete.kernels import typical_distance
 from polycomplete.solvers.precondition import precondition
@@ -94,6 +95,8 @@ class Continuation(BaseEstimator):
 
     #: The smallest smoothing: where "auto" ends on data without noise.
     default_smoothing = 1e-9
+    #: Where the path ends that choosing by hiding follows.
+    path_end = COARSE
 
     def __init__(
         self,
@@ -163,6 +166,7 @@ class Continuation(BaseEstimator):
             return run.monitor.result(run.problem.unpack(run.z), stop, run.problem.kernel)
         X, ambiguous = run.problem.unpack(run.z), None
         if self.blend and problem.noise is None:
+            # With the kernel as it was: the wider one sees less difference between two places.
             X, ambiguous = blend_ambiguous(problem, X, max(smoothing, 1e-6) * problem.unit)
         return run.monitor.result(X, stop, run.problem.kernel, ambiguous)
 
@@ -171,8 +175,10 @@ class _Run:
     """One run of the solver: where it stands, and its moves."""
 
     def __init__(self, solver: Continuation, problem: ExactProblem):
-        if not solver.first > 0:
-            raise ValueError(f"Continuation(first=...) must be positive, got {solver.first!r}.")
+        check_numbers(solver, "first", "max_iter", "rounds", "stretch")
+        check_numbers(solver, "tol", "rescues", zero=True)
+        if solver.time_limit is not None:
+            check_numbers(solver, "time_limit", zero=True)
         self.solver = solver
         self.problem = problem.fresh()
         self.monitor = Monitor(solver.time_limit, solver.callback)
@@ -211,7 +217,8 @@ class _Run:
         y = begin if change is None else change.forward(begin)
         minimize(objective, y, jac=True, method="L-BFGS-B", callback=watch, options=options)
         moved = float(np.sqrt(np.mean((self.z - begin) ** 2))) / self.unit
-        logger.info("smoothing %.0e: moved by %.1e of a column's spread", smoothing, moved)
+        logger.info("%.1f s: smoothing %.0e, moved by %.1e of a column's spread",
+                    self.monitor.seconds, smoothing, moved)  # fmt: skip
         return moved
 
     def rescue(self, smoothing: float) -> None:

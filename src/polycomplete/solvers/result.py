@@ -22,7 +22,7 @@ class Progress:
 
     iteration: int
     objective: float
-    gamma: float
+    smoothing: float
     seconds: float
 
 
@@ -40,7 +40,7 @@ class Result:
     objective : list of float
         The objective after each iteration. Under continuation the smoothing shrinks in between, so
         it falls within a stage, not from stage to stage.
-    gammas : list of float
+    smoothings : list of float
         The smoothing of each iteration.
     iterations : int
         How many there were.
@@ -56,7 +56,7 @@ class Result:
 
     X: np.ndarray
     objective: list[float]
-    gammas: list[float]
+    smoothings: list[float]
     iterations: int
     seconds: float
     stop: str
@@ -69,9 +69,9 @@ class Result:
         return self.stop == "converged"
 
     @property
-    def gamma(self) -> float:
+    def smoothing(self) -> float:
         """The last smoothing; NaN where there was nothing to move."""
-        return self.gammas[-1] if self.gammas else float("nan")
+        return self.smoothings[-1] if self.smoothings else float("nan")
 
 
 class Stopped(Exception):  # noqa: N818  (not an error: the run ends early, with what it has)
@@ -89,7 +89,7 @@ class Monitor:
     time_limit: float | None = None
     callback: Callback | None = None
     objective: list[float] = field(default_factory=list)
-    gammas: list[float] = field(default_factory=list)
+    smoothings: list[float] = field(default_factory=list)
     begin: float = field(default_factory=time.perf_counter)
 
     @property
@@ -97,13 +97,13 @@ class Monitor:
         """Wall-clock time since the beginning."""
         return time.perf_counter() - self.begin
 
-    def note(self, objective: float, gamma: float) -> None:
+    def note(self, objective: float, smoothing: float) -> None:
         """Record an iteration; raise :class:`Stopped` when the run must end."""
         self.objective.append(objective)
-        self.gammas.append(gamma)
+        self.smoothings.append(smoothing)
         count = len(self.objective)
-        logger.debug("iteration %d: smoothing %.1e, objective %.6g", count, gamma, objective)
-        if self.callback and self.callback(Progress(count, objective, gamma, self.seconds)):
+        logger.debug("iteration %d: smoothing %.1e, objective %.6g", count, smoothing, objective)
+        if self.callback and self.callback(Progress(count, objective, smoothing, self.seconds)):
             raise Stopped("callback")
         if self.time_limit is not None and self.seconds > self.time_limit:
             raise Stopped("time_limit")
@@ -116,7 +116,7 @@ class Monitor:
         return Result(
             X=X,
             objective=self.objective,
-            gammas=self.gammas,
+            smoothings=self.smoothings,
             iterations=len(self.objective),
             seconds=self.seconds,
             stop=stop,
