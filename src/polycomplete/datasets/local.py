@@ -104,8 +104,9 @@ def load_dermatology(*, data_home: Folder = None) -> Bunch:
 
     Examples
     --------
-    >>> load_dermatology().data.shape  # doctest: +SKIP
-    (366, 34)
+    >>> load_dermatology(data_home="elsewhere")  # with the data: 366 × 34
+    Traceback (most recent call last):
+    FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
     file = "dermatology/dermatology.npz"
     z = _read(file, data_home, "X", "y", "feature_names", "class_names")
@@ -127,8 +128,9 @@ def load_shuttle(*, data_home: Folder = None) -> Bunch:
 
     Examples
     --------
-    >>> load_shuttle().data.shape  # doctest: +SKIP
-    (58000, 9)
+    >>> load_shuttle(data_home="elsewhere")  # with the data: 58000 × 9
+    Traceback (most recent call last):
+    FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
     file = "shuttle/shuttle.npz"
     z = _read(file, data_home, "X", "y", "class_names", "is_test")
@@ -150,8 +152,9 @@ def load_satimage(*, data_home: Folder = None) -> Bunch:
 
     Examples
     --------
-    >>> load_satimage().data.shape  # doctest: +SKIP
-    (6435, 36)
+    >>> load_satimage(data_home="elsewhere")  # with the data: 6435 × 36
+    Traceback (most recent call last):
+    FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
     file = "satimage/satimage.npz"
     z = _read(file, data_home, "X", "y", "is_test")
@@ -177,8 +180,9 @@ def list_hopkins155(*, data_home: Folder = None) -> list[str]:
 
     Examples
     --------
-    >>> list_hopkins155()[:2]  # doctest: +SKIP
-    ['1R2RC', '1R2RCR']
+    >>> list_hopkins155(data_home="elsewhere")
+    Traceback (most recent call last):
+    FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
     return sorted(_hopkins_files(data_home))
 
@@ -246,8 +250,9 @@ def load_cmu_mocap(
 
     Examples
     --------
-    >>> load_cmu_mocap().data.shape  # doctest: +SKIP
-    (377, 62)
+    >>> load_cmu_mocap(data_home="elsewhere")  # with the data: 377 × 62
+    Traceback (most recent call last):
+    FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
     file = f"cmu_mocap/mocap_{subject}_{trial}.npz"
     if step < 1:
