@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from polycomplete import datasets
+from polycomplete.scaling import is_constant
 
 CLASSIFICATION = {
     "mice_protein": (datasets.load_mice_protein, (1080, 77), 8, 1396),
@@ -300,3 +301,9 @@ def test_real_tables(real_data):
     for name in names:
         bunch = datasets.load_tabular(name, data_home=real_data)
         assert len(bunch.data) == len(bunch.target)
+
+
+@pytest.mark.data
+def test_six_channels_of_motion_capture_are_constant_up_to_rounding(real_data):
+    X = datasets.load_cmu_mocap(data_home=real_data).data
+    assert is_constant(X, np.ones(X.shape, dtype=bool)).sum() == 6

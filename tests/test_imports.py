@@ -43,7 +43,7 @@ LAYERS = [
 #: Parts beside the core, and all that they may import of the package.
 ASIDE = {
     "theory": set(),
-    "metrics": {"masks"},
+    "metrics": {"masks", "scaling"},
     "masks": set(),
     "datasets": set(),
     "scaling": set(),

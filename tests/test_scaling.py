@@ -137,8 +137,14 @@ def test_constant_columns_are_those_that_vary_by_rounding_only(column, constant)
 
 
 def test_a_column_is_judged_by_itself_whatever_the_others_hold():
-    X = np.array([[1.0, 1e-14, 1e18], [2.0, 3e-14, 3e18]])
+    X = np.array([[1.0, 3e18, 1e18], [2.0, 1e18, 3e18]])
     assert not is_constant(X, full(X)).any()
+    assert not is_constant(np.array([[1.0, 3.0], [2.0, 1.0]]) * 1e-300, full(X[:, :2])).any()
+
+
+def test_a_zero_that_carries_rounding_is_constant():
+    X = np.array([[1.0, 1e-14, 40.0], [2.0, 3e-14, 70.0]])
+    assert is_constant(X, full(X)).tolist() == [False, True, False]
 
 
 def test_constancy_is_judged_by_observed_entries():

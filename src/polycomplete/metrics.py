@@ -14,11 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
 from polycomplete.masks import _as_mask
+from polycomplete.scaling import column_spread, is_constant
 
 __all__ = ["classification_error", "clustering_error", "nrmse", "rae", "recovered_share", "rse"]
-
-# Relative to a column's largest entry: rounding, not variation.
-_CONSTANT = 1e-12
 
 
 def rse(
@@ -256,11 +254,8 @@ def _ratio(part: float, whole: float) -> float:
 def _column_deviations(X: NDArray[np.float64]) -> NDArray[np.float64]:
     """Compute the deviation of each column's finite entries; 0 where it is only rounding."""
     known = np.isfinite(X)
-    count = np.maximum(known.sum(axis=0), 1)
-    mean = np.where(known, X, 0.0).sum(axis=0) / count
-    deviation = np.sqrt((np.where(known, X - mean, 0.0) ** 2).sum(axis=0) / count)
-    largest = np.abs(np.where(known, X, 0.0)).max(axis=0, initial=0.0)
-    return np.where(deviation > _CONSTANT * largest, deviation, 0.0)
+    deviation = column_spread(X, known)[1]
+    return np.where(is_constant(X, known), 0.0, deviation)
 
 
 def _labels(true: ArrayLike, predicted: ArrayLike) -> tuple[NDArray, NDArray]:

@@ -42,10 +42,12 @@ def column_spread(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def is_constant(X: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Return which columns do not vary beyond rounding: by less than 1e-12 of their largest entry.
+    """Return which columns do not vary beyond rounding.
 
-    Each column is judged by itself: next to a column of time stamps near 1e18 one of ordinary
-    numbers would look constant.
+    A column is constant if its spread is below 1e-12 of its own largest entry, or if it is a zero
+    that carries rounding: no entry above 1e-12, nor above 1e-13 of what the median column's largest
+    is. Both are asked for the latter, because next to time stamps near 1e18 columns of ordinary
+    numbers are small, and a table in small units is small throughout.
 
     Parameters
     ----------
@@ -59,12 +61,14 @@ def is_constant(X: np.ndarray, mask: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> X = np.array([[1.0, 5.0, 1e18], [2.0, 5.0, 2e18]])
+    >>> X = np.array([[1.0, 5.0, 1e18, 1e-14], [2.0, 5.0, 2e18, 3e-14]])
     >>> is_constant(X, np.ones(X.shape, bool))
-    array([False,  True, False])
+    array([False,  True, False,  True])
     """
     _, std = column_spread(X, mask)
-    return std <= 1e-12 * np.max(np.abs(np.where(mask, X, 0)), axis=0)
+    largest = np.max(np.abs(np.where(mask, X, 0)), axis=0)
+    zero = (largest <= 1e-12) & (largest <= 1e-13 * np.median(largest))
+    return (std <= 1e-12 * largest) | zero
 
 
 @dataclass(frozen=True)
