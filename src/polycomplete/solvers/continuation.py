@@ -186,7 +186,7 @@ class _Run:
         self.z = problem.pack(X)
         # The standard deviation of a typical column, in which movements are counted.
         self.unit = typical_distance(problem.X, problem.mask) / np.sqrt(2 * X.shape[1])
-        self.last_gamma: float | None = None
+        self.begun = False
 
     def stage(self, smoothing: float) -> float:
         """Minimise at one smoothing; return how far the entries moved."""
@@ -194,9 +194,9 @@ class _Run:
         if self.z.size == 0:
             return 0.0
         gamma = smoothing * problem.unit
-        if self.last_gamma is not None:
+        if self.begun:  # the first stage has no spectrum to follow yet
             problem.reweigh(self.z, gamma)
-        self.last_gamma = gamma
+        self.begun = True
         # Multiplied by this the slope of the penalty is at most one, whatever γ.
         scale = gamma ** (1 - problem.penalty.p / 2)
         change = precondition(problem, self.z, gamma) if solver.preconditioned else None
