@@ -192,7 +192,7 @@ def test_constants_alone_need_no_surface(completer):
     X[::2, 1] = NAN
     assert_array_equal(completer.fit_transform(X), 0.1)
     assert_array_equal(completer.transform(X), 0.1)
-    assert (completer.surface_, completer.result_, completer.n_iter_) == (None, None, 0)
+    assert (completer.model_, completer.result_, completer.n_iter_) == (None, None, 0)
 
 
 def test_a_nearly_constant_column_stays_in_its_range(completer, problem):

@@ -35,6 +35,7 @@ LAYERS = [
     {"rows"},
     {"solvers"},
     {"surface", "_messages"},
+    {"base"},
     {"completers"},
     {"methods"},
     {"diagnostics"},

@@ -54,7 +54,7 @@ def test_columns_of_similar_spread_need_no_choice_and_others_are_chosen_by_hidin
 
 def test_too_few_entries_to_hide_means_caution():
     X, mask = manifold(n=8, m=3, rate=0.8)
-    assert choose(X, mask, PMC(random_state=0)._recipe()) == ("sqrt", tuning.CAUTIOUS)
+    assert choose(X, mask, PMC(random_state=0)._recipe(seed=0)) == ("sqrt", tuning.CAUTIOUS)
 
 
 def test_noise_in_a_small_table_is_not_followed():
@@ -87,7 +87,7 @@ def test_a_fit_out_of_time_says_so_and_keeps_what_it_reached(smoothing):
 def test_a_path_out_of_time_is_not_taken_for_data_without_noise():
     X, mask = manifold(n=200, rate=0.7)
     noisy = X + 0.3 * X.std(axis=0) * np.random.default_rng(0).standard_normal(X.shape)
-    recipe = PMC(solver=Continuation(time_limit=1e-6), random_state=0)._recipe()
+    recipe = PMC(solver=Continuation(time_limit=1e-6), random_state=0)._recipe(seed=0)
     assert choose(noisy, mask, recipe)[1] == Continuation().first
 
 
@@ -109,9 +109,9 @@ def test_new_rows_need_the_surface_learned_once():
     pmc = PMC(smoothing=1e-6).fit(masks.apply(X, mask))
     before = pickle.dumps(pmc)
     first = pmc.transform(masks.apply(X[:3], mask[:3]))
-    energies = pmc.surface_._energies
+    energies = pmc.model_._energies
     np.testing.assert_array_equal(pmc.transform(masks.apply(X[:3], mask[:3])), first)
-    assert pmc.surface_._energies is energies
+    assert pmc.model_._energies is energies
     assert len(pickle.dumps(pmc)) == len(before)
 
 
@@ -130,7 +130,7 @@ def test_blending_keeps_observed_entries_to_the_last_bit():
     with pytest.warns(match="did not converge"):
         pmc.fit(masks.apply(X, mask))
     assert pmc.result_.ambiguous.any()
-    np.testing.assert_array_equal(pmc.surface_.rows[mask], X[mask])
+    np.testing.assert_array_equal(pmc.model_.rows[mask], X[mask])
 
 
 @pytest.mark.parametrize("seed", range(2))

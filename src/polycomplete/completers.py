@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, Self
-
 import numpy as np
-from sklearn import get_config
-from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.impute import MissingIndicator
-from sklearn.utils import Tags, check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from polycomplete._messages import showing, warn_dropped, warn_unconverged
+from polycomplete.base import BaseCompleter, Fitted
 from polycomplete.exact import Exact
-from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
 from polycomplete.kernels import RBF, Kernel
 from polycomplete.penalties import Ramp, Schatten
-from polycomplete.scaling import column_spread, is_constant
 from polycomplete.solvers import AdamPlus, Continuation
-from polycomplete.surface import Recipe, fit_surface
+from polycomplete.surface import Recipe, Surface, fit_surface
 
 __all__ = ["Completer"]
 
 
-class Completer(TransformerMixin, BaseEstimator):
+class Completer(BaseCompleter):
     """Complete a matrix by making its rows lie on a low-dimensional curved surface.
 
     The general method: any kernel, penalty, engine and solver. :class:`~polycomplete.PMC` and
@@ -77,7 +67,7 @@ class Completer(TransformerMixin, BaseEstimator):
     ----------
     result_ : Result or None
         Objective history, iterations, seconds and stop reason; None where nothing varied.
-    surface_ : Surface or None
+    model_ : Surface or None
         The learned surface.
     scale_ : str or None
         The scaling used.
@@ -128,151 +118,43 @@ class Completer(TransformerMixin, BaseEstimator):
         self.penalty = penalty
         self.engine = engine
         self.solver = solver
-        self.scale = scale
         self.smoothing = smoothing
         self.noise = noise
         self.denoise = denoise
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.random_state = random_state
-        self.verbose = verbose
+        super().__init__(
+            scale=scale,
+            missing_values=missing_values,
+            add_indicator=add_indicator,
+            keep_empty_features=keep_empty_features,
+            random_state=random_state,
+            verbose=verbose,
+        )
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, nested ones (``kernel__width``) on a copy of the part they belong to.
+    model_: Surface | None
+    scale_: str | None
+    residual_: np.ndarray
 
-        Without the copy, setting a parameter of the default kernel would set it for everybody.
-        """
-        for name in {key.split("__")[0] for key in params if "__" in key}:
-            if isinstance(getattr(self, name, None), BaseEstimator):
-                setattr(self, name, clone(getattr(self, name)))
-        return super().set_params(**params)
-
-    def fit(self, X: Any, y: object = None) -> Self:
-        """Learn the surface from the rows of X.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            NaN (or None, NA, ``missing_values``) where missing.
-        y : ignored
-            For pipelines.
-
-        Returns
-        -------
-        self
-        """
-        self._fit(X)
-        return self
-
-    def fit_transform(self, X: Any, y: object = None) -> Any:
-        """Learn the surface and return X completed; observed entries come back bit-identical.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            NaN (or None, NA, ``missing_values``) where missing.
-        y : ignored
-            For pipelines.
-
-        Returns
-        -------
-        ndarray or data frame
-            As X; what :meth:`set_output` says, where it was called.
-        """
-        matrix, mask, completed = self._fit(X)
-        keep = ~mask if self.denoise and self.noise is not None else None
-        return self._deliver(X, matrix, mask, completed, keep)
-
-    def transform(self, X: Any) -> Any:
-        """Complete new rows, each by itself, against the fitted ones.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Rows with holes.
-
-        Returns
-        -------
-        ndarray or data frame
-        """
-        check_is_fitted(self)
-        matrix, mask = self._validate(X, reset=False)
-        completed = np.where(mask, matrix, self._fill()).astype(np.float64)
-        columns = self._columns
-        rows = np.flatnonzero(~mask[:, columns].all(axis=1) & mask[:, columns].any(axis=1))
-        if self.surface_ is not None and len(rows):
-            part = np.ix_(rows, columns)
-            completed[part] = self.surface_.complete(completed[part], mask[part])[0]
-        return self._deliver(X, matrix, mask, completed)
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns that come back.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Names of the input columns; those seen by ``fit`` by default.
-
-        Returns
-        -------
-        ndarray of str
-        """
-        check_is_fitted(self)
-        names = _feature_names(self, input_features)
-        kept = names[self._kept]
-        if not self.add_indicator:
-            return kept
-        return np.concatenate([kept, self.indicator_.get_feature_names_out(names)])
-
-    def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        matrix, mask = self._validate(X, reset=True)
-        if not mask.any():
-            raise ValueError(
-                f"X has no observed entry in its {len(matrix)} rows and {matrix.shape[1]} columns;"
-                " there is nothing to learn from."
-            )
-        seen = mask.any(axis=0)
-        self.statistics_ = np.full(matrix.shape[1], np.nan)
-        self.statistics_[seen] = column_spread(matrix[:, seen], mask[:, seen])[0]
-        constant = np.ones_like(seen)
-        constant[seen] = is_constant(matrix[:, seen], mask[:, seen])
-        self._kept = np.flatnonzero(seen | self.keep_empty_features)
-        self._columns = np.flatnonzero(seen & ~constant)
-        if len(self._kept) < matrix.shape[1]:
-            warn_dropped([str(name) for name in _feature_names(self, None)[~seen]])
-        if self.add_indicator:
-            self.indicator_ = MissingIndicator(error_on_new=False).fit(np.where(mask, 0.0, np.nan))
-        completed = np.where(mask, matrix, self._fill()).astype(np.float64)
-        with showing(self.verbose):
-            self._learn(completed, mask, self._recipe())
-        return matrix, mask, completed
-
-    def _learn(self, completed: np.ndarray, mask: np.ndarray, recipe: Recipe) -> None:
-        """Fit the surface to the columns that vary; write into ``completed``."""
-        self.surface_, self.result_, self.n_iter_ = None, None, 0
+    def _learn(self, completed: np.ndarray, mask: np.ndarray) -> None:
         self.scale_, self.smoothing_ = None, np.nan
-        varying = mask[:, self._columns].any(axis=1) | (len(self._columns) == 0)
-        self.row_determined_ = np.asarray(mask.any(axis=1) & varying)
-        if self.noise is not None:
-            self.residual_ = np.zeros_like(completed)
-        elif hasattr(self, "residual_"):
+        if hasattr(self, "residual_"):
             del self.residual_  # of an earlier fit
-        rows = np.flatnonzero(mask[:, self._columns].any(axis=1))
-        if len(self._columns) == 0:
-            return
-        part = np.ix_(rows, self._columns)
-        given, seen = completed[part], mask[part]
-        self.surface_, found, result, self.scale_ = fit_surface(given, seen, recipe)
-        completed[part] = found
-        self.result_, self.n_iter_ = result, result.iterations
-        self.smoothing_ = self.surface_.smoothing
-        self.row_determined_[rows] &= self.surface_.determined
+        given = completed if self.noise is None else completed.copy()
+        super()._learn(completed, mask)
         if self.noise is not None:
-            self.residual_[part] = np.where(seen, given - found, 0)
-        warn_unconverged(result)
+            self.residual_ = np.where(mask, given - completed, 0)
 
-    def _recipe(self) -> Recipe:
+    def _check_params(self) -> None:
+        self._recipe(seed=0)
+
+    def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
+        surface, completed, result, self.scale_ = fit_surface(X, mask, self._recipe(seed))
+        self.smoothing_ = surface.smoothing
+        return Fitted(surface, completed, result, surface.determined)
+
+    def _kept_as_observed(self, mask: np.ndarray) -> np.ndarray:
+        return np.zeros_like(mask) if self.denoise and self.noise is not None else mask
+
+    def _recipe(self, seed: int) -> Recipe:
         solver = Continuation() if self.solver is None else self.solver
         return Recipe(
             kernel=self.kernel,
@@ -282,61 +164,11 @@ class Completer(TransformerMixin, BaseEstimator):
             scale=self.scale,
             smoothing=self.smoothing,
             noise=self.noise,
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            seed=seed,
         )
 
     def _penalty(self, solver: object) -> Schatten:
         return Schatten(weights=Ramp()) if self.penalty is None else self.penalty
-
-    def _validate(self, X: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
-        matrix = check_array(
-            to_matrix(X),
-            dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-            estimator=self,
-            input_name="X",
-        )
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        if not isinstance(self.missing_values, Real):
-            raise ValueError(
-                f"missing_values must be a number or NaN, got {self.missing_values!r}; replace "
-                "other markers by NaN first."
-            )
-        return matrix, find_missing(matrix, self.missing_values)
-
-    def _fill(self) -> np.ndarray:
-        """Return what stands in a column where nothing better is known."""
-        return np.nan_to_num(self.statistics_, nan=0.0)
-
-    def _deliver(
-        self,
-        X: Any,
-        matrix: np.ndarray,
-        mask: np.ndarray,
-        completed: np.ndarray,
-        moved: np.ndarray | None = None,
-    ) -> Any:
-        """Put the observed entries back, drop what is dropped, return the user's kind of table."""
-        final = completed.astype(matrix.dtype)
-        if moved is None:
-            final[mask] = matrix[mask]
-        final = final[:, self._kept]
-        if self.add_indicator:
-            flags = self.indicator_.transform(np.where(mask, 0.0, np.nan))
-            final = np.hstack([final, flags.astype(matrix.dtype)])
-        own = getattr(self, "_sklearn_output_config", {})
-        if own.get("transform", get_config()["transform_output"]) != "default":
-            return final  # scikit-learn wraps it
-        labels = column_labels(X, self._kept)
-        if labels is not None and self.add_indicator:
-            labels = [*labels, *self.get_feature_names_out()[len(self._kept) :]]
-        return final if labels is None else like_input(final, X, labels)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 def _engine(engine: str | Exact) -> Exact:
@@ -350,19 +182,3 @@ def _engine(engine: str | Exact) -> Exact:
             "thousand of them and transform the others."
         )
     raise ValueError(f'engine must be "auto", "exact" or an Exact object, got {engine!r}.')
-
-
-def _feature_names(estimator: Completer, given: Any) -> np.ndarray:
-    known = getattr(estimator, "feature_names_in_", None)
-    if given is None:
-        default = [f"x{j}" for j in range(estimator.n_features_in_)]
-        return np.asarray(default if known is None else known, dtype=object)
-    given = np.asarray(given, dtype=object)
-    if known is not None and not np.array_equal(known, given):
-        raise ValueError("input_features is not equal to feature_names_in_")
-    if len(given) != estimator.n_features_in_:
-        raise ValueError(
-            f"input_features should have length equal to number of features "
-            f"({estimator.n_features_in_}), got {len(given)}"
-        )
-    return given

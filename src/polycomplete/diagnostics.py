@@ -107,7 +107,7 @@ def spectrum(completer: Completer) -> np.ndarray:
     >>> values.shape, bool(values[20] < 1e-3 * values[0])
     ((60,), True)
     """
-    surface = completer.surface_
+    surface = completer.model_
     if surface is None:
         raise ValueError("This completer learned no surface: no column of its data varies.")
     values = np.linalg.eigvalsh(surface.kernel.gram(surface.rows))
@@ -180,9 +180,9 @@ def row_notes(completer: Completer, mask: np.ndarray) -> dict[int, str]:
     counts = np.asarray(mask).sum(axis=1)
     notes = {int(i): "no observed entry: filled with the column means" for i in np.flatnonzero(
         counts == 0)}  # fmt: skip
-    if completer.surface_ is None:
+    if completer.model_ is None:
         return notes
-    rows = np.unique(completer.surface_.rows, axis=0)
+    rows = np.unique(completer.model_.rows, axis=0)
     estimate = intrinsic_dimension(rows) if len(rows) >= 4 else float("nan")
     dimension = 1 if np.isnan(estimate) else round(estimate)
     for i in np.flatnonzero((counts > 0) & ~completer.row_determined_):

@@ -165,13 +165,14 @@ def fit_surface(
         if result.stop in ("time_limit", "callback") and result.smoothings:
             smoothing = result.smoothings[-1]  # as far as it came
         gamma = smoothing * problem.unit
-        energy = learn(result.kernel, result.X, gamma)
+        kernel = result.kernel or problem.kernel
+        energy = learn(kernel, result.X, gamma)
         typical = float(np.median(energy.left_out()))
         loose = result.ambiguous
         if X.shape[1] <= WIDEST:
             unit = typical_distance(result.X, np.ones_like(mask))
             loose = loose | undetermined(energy, result.X, mask, unit, max(typical, gamma))
-        surface = Surface(scaler, result.kernel, result.X, smoothing, typical, ~loose)
+        surface = Surface(scaler, kernel, result.X, smoothing, typical, ~loose)
         return surface, scaler.undo(result.X), result, scale
 
 

@@ -48,8 +48,8 @@ class Result:
         Wall-clock time.
     stop : {"converged", "max_iter", "time_limit", "callback"}
         Why the run ended.
-    kernel : Kernel
-        The kernel of the last stage.
+    kernel : Kernel or None
+        The kernel of the last stage; None for methods without one.
     ambiguous : ndarray of bool, shape (n,)
         Rows that their observed entries do not determine.
     """
@@ -60,7 +60,7 @@ class Result:
     iterations: int
     seconds: float
     stop: str
-    kernel: Kernel
+    kernel: Kernel | None
     ambiguous: np.ndarray
 
     @property
@@ -109,7 +109,11 @@ class Monitor:
             raise Stopped("time_limit")
 
     def result(
-        self, X: np.ndarray, stop: str, kernel: Kernel, ambiguous: np.ndarray | None = None
+        self,
+        X: np.ndarray,
+        stop: str,
+        kernel: Kernel | None = None,
+        ambiguous: np.ndarray | None = None,
     ) -> Result:
         """Return the result of the run."""
         none = np.zeros(len(X), dtype=bool)

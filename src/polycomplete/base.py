@@ -1,0 +1,306 @@
+"""What all completers share: validate, hand the matrix over, put the observed entries back."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.impute import MissingIndicator
+from sklearn.utils import Tags, check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from polycomplete._messages import showing, warn_dropped, warn_unconverged
+from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
+from polycomplete.scaling import column_spread, is_constant
+from polycomplete.solvers import Result
+
+__all__ = ["BaseCompleter", "Fitted", "Model"]
+
+
+class Model(Protocol):
+    """What a fit learned: it completes further rows, each by itself."""
+
+    def complete(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the completed rows, and which of them are not determined."""
+
+
+class Fitted(NamedTuple):
+    """What a method gives back for a matrix, in the user's units."""
+
+    model: Model
+    completed: np.ndarray
+    result: Result
+    determined: np.ndarray
+
+
+class BaseCompleter(TransformerMixin, BaseEstimator):
+    """The part of a completer that does not depend on the method.
+
+    Columns without any observed entry are dropped (or kept as zeros); constant columns are filled
+    with their constant; rows without any observed entry get the column means. What is left goes to
+    the method: a subclass has ``_fit_matrix(X, mask)``, which returns a :class:`Fitted`, and gets
+    ``fit``, ``transform``, data frames, checks and messages from here.
+
+    Parameters
+    ----------
+    scale : str or None, default=None
+        How columns are scaled, from their observed entries: what the method offers of "auto",
+        "standard" (divide by the standard deviation), "sqrt" (by its square root), "range" and
+        None (leave the data alone).
+    missing_values : float, default=nan
+        A number that stands for a missing entry, besides NaN and None.
+    add_indicator : bool, default=False
+        Append columns that say which entries were missing.
+    keep_empty_features : bool, default=False
+        Keep columns without any observed entry, as zeros.
+    random_state : int, RandomState or None, default=None
+        Everything random follows from it.
+    verbose : int, default=0
+        1 shows stages, 2 every iteration, through :mod:`logging`.
+
+    Attributes
+    ----------
+    model_ : object or None
+        What was learned; ``model_.complete`` completes further rows. None where nothing varied.
+    result_ : Result or None
+        Objective history, iterations, seconds and stop reason; None where nothing varied.
+    n_iter_ : int
+        Iterations of the solver.
+    row_determined_ : ndarray of bool, shape (n_samples,)
+        False for training rows that their observed entries do not determine.
+    statistics_ : ndarray of shape (n_features,)
+        Mean of the observed entries of each column; NaN where there is none.
+    n_features_in_ : int
+        Number of columns seen by ``fit``.
+    feature_names_in_ : ndarray of str
+        Their names, where X had any.
+
+    Examples
+    --------
+    >>> from polycomplete import PMC
+    >>> isinstance(PMC(), BaseCompleter)
+    True
+    """
+
+    def __init__(
+        self,
+        scale: str | None = None,
+        missing_values: float = np.nan,
+        add_indicator: bool = False,
+        keep_empty_features: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ):
+        self.scale = scale
+        self.missing_values = missing_values
+        self.add_indicator = add_indicator
+        self.keep_empty_features = keep_empty_features
+        self.random_state = random_state
+        self.verbose = verbose
+
+    model_: Any  # a Model, or None
+
+    def _check_params(self) -> None:
+        """Raise where a parameter of the method is wrong, even if there is nothing to fit."""
+
+    def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
+        """Complete a float64 matrix whose columns all vary and whose rows all have something."""
+        raise NotImplementedError
+
+    def _kept_as_observed(self, mask: np.ndarray) -> np.ndarray:
+        """Return the entries that ``fit_transform`` gives back as they came."""
+        return mask
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, nested ones (``kernel__width``) on a copy of the part they belong to.
+
+        Without the copy, setting a parameter of the default kernel would set it for everybody.
+        """
+        for name in {key.split("__")[0] for key in params if "__" in key}:
+            if isinstance(getattr(self, name, None), BaseEstimator):
+                setattr(self, name, clone(getattr(self, name)))
+        return super().set_params(**params)
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Learn the surface from the rows of X.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            NaN (or None, NA, ``missing_values``) where missing.
+        y : ignored
+            For pipelines.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Any, y: object = None) -> Any:
+        """Learn the surface and return X completed; observed entries come back bit-identical.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            NaN (or None, NA, ``missing_values``) where missing.
+        y : ignored
+            For pipelines.
+
+        Returns
+        -------
+        ndarray or data frame
+            As X; what :meth:`set_output` says, where it was called.
+        """
+        matrix, mask, completed = self._fit(X)
+        return self._deliver(X, matrix, self._kept_as_observed(mask), mask, completed)
+
+    def transform(self, X: Any) -> Any:
+        """Complete new rows, each by itself, against the fitted ones.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with holes.
+
+        Returns
+        -------
+        ndarray or data frame
+        """
+        check_is_fitted(self)
+        matrix, mask = self._validate(X, reset=False)
+        completed = np.where(mask, matrix, self._fill()).astype(np.float64)
+        columns = self._columns
+        rows = np.flatnonzero(~mask[:, columns].all(axis=1) & mask[:, columns].any(axis=1))
+        if self.model_ is not None and len(rows):
+            part = np.ix_(rows, columns)
+            completed[part] = self.model_.complete(completed[part], mask[part])[0]
+        return self._deliver(X, matrix, mask, mask, completed)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns that come back.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the input columns; those seen by ``fit`` by default.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        names = _feature_names(self, input_features)
+        kept = names[self._kept]
+        if not self.add_indicator:
+            return kept
+        return np.concatenate([kept, self.indicator_.get_feature_names_out(names)])
+
+    def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        matrix, mask = self._validate(X, reset=True)
+        if not mask.any():
+            raise ValueError(
+                f"X has no observed entry in its {len(matrix)} rows and {matrix.shape[1]} columns;"
+                " there is nothing to learn from."
+            )
+        seen = mask.any(axis=0)
+        self.statistics_ = np.full(matrix.shape[1], np.nan)
+        self.statistics_[seen] = column_spread(matrix[:, seen], mask[:, seen])[0]
+        constant = np.ones_like(seen)
+        constant[seen] = is_constant(matrix[:, seen], mask[:, seen])
+        self._kept = np.flatnonzero(seen | self.keep_empty_features)
+        self._columns = np.flatnonzero(seen & ~constant)
+        if len(self._kept) < matrix.shape[1]:
+            warn_dropped([str(name) for name in _feature_names(self, None)[~seen]])
+        if self.add_indicator:
+            self.indicator_ = MissingIndicator(error_on_new=False).fit(np.where(mask, 0.0, np.nan))
+        completed = np.where(mask, matrix, self._fill()).astype(np.float64)
+        self._check_params()
+        with showing(self.verbose):
+            self._learn(completed, mask)
+        return matrix, mask, completed
+
+    def _learn(self, completed: np.ndarray, mask: np.ndarray) -> None:
+        """Hand the columns that vary to the method; write into ``completed``."""
+        self.model_, self.result_, self.n_iter_ = None, None, 0
+        varying = mask[:, self._columns].any(axis=1)
+        self.row_determined_ = np.asarray(mask.any(axis=1) & (varying | (len(self._columns) == 0)))
+        if len(self._columns) == 0:
+            return
+        rows = np.flatnonzero(varying)
+        part = np.ix_(rows, self._columns)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        fitted = self._fit_matrix(completed[part], mask[part], seed)
+        self.model_, completed[part], result, determined = fitted
+        self.result_, self.n_iter_ = result, result.iterations
+        self.row_determined_[rows] &= determined
+        warn_unconverged(result)
+
+    def _validate(self, X: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
+        matrix = check_array(
+            to_matrix(X),
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            estimator=self,
+            input_name="X",
+        )
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if not isinstance(self.missing_values, Real):
+            raise ValueError(
+                f"missing_values must be a number or NaN, got {self.missing_values!r}; replace "
+                "other markers by NaN first."
+            )
+        return matrix, find_missing(matrix, self.missing_values)
+
+    def _fill(self) -> np.ndarray:
+        """Return what stands in a column where nothing better is known."""
+        return np.nan_to_num(self.statistics_, nan=0.0)
+
+    def _deliver(
+        self,
+        X: Any,
+        matrix: np.ndarray,
+        kept: np.ndarray,
+        mask: np.ndarray,
+        completed: np.ndarray,
+    ) -> Any:
+        """Put the observed entries back, drop what is dropped, return the user's kind of table."""
+        final = completed.astype(matrix.dtype)
+        final[kept] = matrix[kept]
+        final = final[:, self._kept]
+        if self.add_indicator:
+            flags = self.indicator_.transform(np.where(mask, 0.0, np.nan))
+            final = np.hstack([final, flags.astype(matrix.dtype)])
+        own = getattr(self, "_sklearn_output_config", {})
+        if own.get("transform", get_config()["transform_output"]) != "default":
+            return final  # scikit-learn wraps it
+        labels = column_labels(X, self._kept)
+        if labels is not None and self.add_indicator:
+            labels = [*labels, *self.get_feature_names_out()[len(self._kept) :]]
+        return final if labels is None else like_input(final, X, labels)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _feature_names(estimator: BaseCompleter, given: Any) -> np.ndarray:
+    known = getattr(estimator, "feature_names_in_", None)
+    if given is None:
+        default = [f"x{j}" for j in range(estimator.n_features_in_)]
+        return np.asarray(default if known is None else known, dtype=object)
+    given = np.asarray(given, dtype=object)
+    if known is not None and not np.array_equal(known, given):
+        raise ValueError("input_features is not equal to feature_names_in_")
+    if len(given) != estimator.n_features_in_:
+        raise ValueError(
+            f"input_features should have length equal to number of features "
+            f"({estimator.n_features_in_}), got {len(given)}"
+        )
+    return given
