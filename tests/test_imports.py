@@ -29,8 +29,8 @@ print(polycomplete.PMC().fit_transform([[1.0, None], [2.0, 5.0]]).tolist())
 #: From bottom to top; a part imports from layers below its own only.
 LAYERS = [
     {"_checks"},
-    {"_machine", "kernels", "masks", "scaling", "frames", "tuning", "theory", "datasets"},
-    {"penalties", "metrics"},
+    {"_machine", "kernels", "linear", "masks", "scaling", "frames", "theory", "datasets"},
+    {"penalties", "metrics", "tuning"},
     {"exact"},
     {"rows"},
     {"solvers"},
@@ -49,7 +49,8 @@ ASIDE = {
     "datasets": set(),
     "scaling": set(),
     "frames": set(),
-    "tuning": set(),
+    "tuning": {"masks"},
+    "linear": set(),
 }
 
 

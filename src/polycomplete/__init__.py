@@ -1,16 +1,17 @@
 """Fill in the missing entries of data that lie on curved low-dimensional surfaces."""
 
-from polycomplete import datasets, diagnostics, masks, metrics, theory
+from polycomplete import datasets, diagnostics, masks, methods, metrics, theory
 from polycomplete.completers import Completer
 from polycomplete.exact import Exact
 from polycomplete.kernels import RBF, Linear, Polynomial
-from polycomplete.methods import NLMC, PMC
+from polycomplete.methods import LRMC, NLMC, PMC
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
 from polycomplete.solvers import AdamPlus, Continuation
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "LRMC",
     "NLMC",
     "PMC",
     "RBF",
@@ -28,6 +29,7 @@ __all__ = [
     "datasets",
     "diagnostics",
     "masks",
+    "methods",
     "metrics",
     "theory",
 ]

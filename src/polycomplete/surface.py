@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from polycomplete import masks, tuning
+from polycomplete import tuning
 from polycomplete._machine import blas_threads_for
 from polycomplete.exact import WIDEST, Exact, ExactProblem
 from polycomplete.kernels import Kernel, typical_distance
@@ -205,7 +205,7 @@ def choose(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> tuple[str | None,
         return scales[0], recipe.solver.default_smoothing if given is None else given
     if given is not None and len(scales) == 1:
         return scales[0], given
-    draws = _hidings(mask, recipe.seed)
+    draws = tuning.hidings(mask, recipe.seed)
     if not draws:
         return scales[0], tuning.CAUTIOUS if given is None else given
     choices = {kind: _judge(X, mask, draws, kind, len(scales), recipe) for kind in scales}
@@ -216,15 +216,6 @@ def choose(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> tuple[str | None,
     if given is None and smoothing <= recipe.solver.path_end:
         return scale, recipe.solver.default_smoothing  # finer was better all along
     return scale, smoothing
-
-
-def _hidings(mask: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return masks of visible and hidden entries, several where one hides too few; [] if none."""
-    count = int(masks.hide(mask, tuning.SHARE, random_state=seed)[1].sum())
-    times = min(-(-tuning.ENOUGH // max(count, 1)), tuning.MOST_TIMES)
-    if times * count < tuning.TOO_FEW:
-        return []
-    return [masks.hide(mask, tuning.SHARE, random_state=seed + i) for i in range(times)]
 
 
 def _judge(

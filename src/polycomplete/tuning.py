@@ -12,7 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Choice", "best_of", "choice_of", "follow", "hidden_error", "together"]
+from polycomplete import masks
+
+__all__ = ["Choice", "best_of", "choice_of", "follow", "hidden_error", "hidings", "together"]
 
 #: Share of the observed entries that is set aside.
 SHARE = 0.1
@@ -36,6 +38,35 @@ class Choice:
     smoothing: float
     error: float
     errors: dict[float, float]
+
+
+def hidings(mask: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return masks of visible and hidden entries, several where one hides too few.
+
+    Parameters
+    ----------
+    mask : ndarray of bool, shape (n, m)
+        True where observed.
+    seed : int
+        Chooses the entries.
+
+    Returns
+    -------
+    list of (visible, hidden)
+        Empty where too little would be hidden to tell anything.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> draws = hidings(np.ones((20, 10), dtype=bool), seed=0)
+    >>> len(draws), int(draws[0][1].sum())
+    (5, 20)
+    """
+    count = int(masks.hide(mask, SHARE, random_state=seed)[1].sum())
+    times = min(-(-ENOUGH // max(count, 1)), MOST_TIMES)
+    if times * count < TOO_FEW:
+        return []
+    return [masks.hide(mask, SHARE, random_state=seed + i) for i in range(times)]
 
 
 def hidden_error(

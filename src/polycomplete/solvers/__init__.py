@@ -2,6 +2,8 @@
 
 from polycomplete.solvers.adam import AdamPlus
 from polycomplete.solvers.continuation import Continuation
+from polycomplete.solvers.nuclear import AugmentedLagrangian
 from polycomplete.solvers.result import Progress, Result
+from polycomplete.solvers.soft_impute import SoftImpute
 
-__all__ = ["AdamPlus", "Continuation", "Progress", "Result"]
+__all__ = ["AdamPlus", "AugmentedLagrangian", "Continuation", "Progress", "Result", "SoftImpute"]
