@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 from sklearn.base import clone
 
-from polycomplete import NLMC, PMC, RBF, AdamPlus, Completer, Continuation, Polynomial
+from polycomplete import NLMC, PMC, RBF, Completer, Continuation, Polynomial, methods
 from polycomplete.datasets import make_polynomial_manifold
 from polycomplete.masks import apply, uniform
 
@@ -22,12 +22,12 @@ QUICK = {
     "scale": "standard",
     "random_state": 0,
 }
-COMPLETERS = {
-    "PMC-W": PMC(random_state=0),
-    "PMC-S": PMC(variant="S", **QUICK),
-    "NLMC": NLMC(**QUICK),
+#: Every registered completer as it comes; those that share their parts with PMC in a quick setting.
+COMPLETERS = {name: methods.get(name, random_state=0) for name in methods.names("completer")} | {
+    "pmc-s": PMC(variant="S", **QUICK),
+    "nlmc": NLMC(**QUICK),
     "Completer": Completer(kernel=Polynomial(2, 1.0) + 0.5 * RBF(), **QUICK),
-    "PMC-Adam+": PMC(solver=AdamPlus(), random_state=0),
+    "pmc-w-paper": methods.get("pmc-w-paper", random_state=0, scale="standard"),
 }
 
 
@@ -40,6 +40,15 @@ class Problem(NamedTuple):
 @pytest.fixture(params=COMPLETERS.values(), ids=COMPLETERS)
 def completer(request):
     """Give every kind of completer in turn."""
+    return clone(request.param)
+
+
+SURFACES = {name: one for name, one in COMPLETERS.items() if isinstance(one, Completer)}
+
+
+@pytest.fixture(params=SURFACES.values(), ids=SURFACES)
+def surface_completer(request):
+    """Give every completer that fits a surface: a kernel, a penalty, a smoothing."""
     return clone(request.param)
 
 

@@ -107,8 +107,8 @@ def test_clones_and_parameters_are_faithful(completer):
     assert repr(twin.get_params()) == repr(completer.get_params())
     again = type(completer)(**completer.get_params(deep=False))
     assert repr(again.get_params()) == repr(completer.get_params())
-    assert completer.set_params(smoothing=1e-3, noise=2.0) is completer
-    assert (completer.get_params()["smoothing"], completer.get_params()["noise"]) == (1e-3, 2.0)
+    assert completer.set_params(verbose=2, scale="range") is completer
+    assert (completer.get_params()["verbose"], completer.get_params()["scale"]) == (2, "range")
 
 
 @pytest.mark.parametrize("cls", [Completer, NLMC, PMC])
@@ -232,13 +232,17 @@ def test_the_result_tells_what_the_solver_did(completer, problem):
         == completer.n_iter_
         > 0
     )
-    assert result.smoothing == result.smoothings[-1] == completer.smoothing_
     assert (result.stop, result.converged) == ("converged", True)
     assert result.seconds > 0
     assert result.X.shape == problem.X.shape
     assert_array_equal(result.ambiguous, ~completer.row_determined_)
     assert completer.n_features_in_ == problem.X.shape[1]
     np.testing.assert_allclose(completer.statistics_, np.nanmean(problem.X, axis=0), rtol=1e-12)
+
+
+def test_the_last_smoothing_is_told(surface_completer, problem):
+    result = surface_completer.fit(problem.X).result_
+    assert result.smoothing == result.smoothings[-1] == surface_completer.smoothing_
 
 
 def test_a_row_whose_one_entry_fits_several_places_is_not_determined(problem):

@@ -71,11 +71,10 @@ class Skip(Weights):
 
     Parameters
     ----------
-    s : "auto" or int, default="auto"
-        The paper sets s = m, the number of columns. With its algorithm that harms where
-        rank(X) < m, because directions that should vanish go free (make bench-skip); "auto" takes
-        :func:`linear_rank` of the observed entries instead, a cautious count of the directions
-        that surely exist.
+    s : "auto", "columns" or int, default="auto"
+        "columns" is the paper's s = m. With its algorithm that harms where rank(X) < m, because
+        directions that should vanish go free (make bench-skip); "auto" takes :func:`linear_rank`
+        of the observed entries instead, a cautious count of the directions that surely exist.
 
     Examples
     --------
@@ -90,9 +89,11 @@ class Skip(Weights):
         """Return the rule with a number for s."""
         if self.s == "auto":
             return Skip(linear_rank(X, mask))
+        if self.s == "columns":
+            return Skip(X.shape[1])
         if isinstance(self.s, str) or int(self.s) != self.s or self.s < 0:
             raise ValueError(
-                f'Skip(s=...) must be "auto" or a whole number from 0, got {self.s!r}.'
+                f'Skip(s=...) must be "auto", "columns" or a whole number from 0, got {self.s!r}.'
             )
         return self
 

@@ -2,5 +2,6 @@
 
 from polycomplete.methods.feature_space import NLMC, PMC
 from polycomplete.methods.lrmc import LRMC
+from polycomplete.methods.registry import METHODS, Method, get, names
 
-__all__ = ["LRMC", "NLMC", "PMC"]
+__all__ = ["LRMC", "METHODS", "NLMC", "PMC", "Method", "get", "names"]

@@ -1,0 +1,164 @@
+"""Every method by name: what it is called in print, where it comes from, how to make it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any
+
+from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.impute import KNNImputer, SimpleImputer
+
+from polycomplete.completers import Completer
+from polycomplete.methods.feature_space import NLMC, PMC
+from polycomplete.methods.lrmc import LRMC
+from polycomplete.penalties import Schatten, Skip
+from polycomplete.solvers import AdamPlus
+
+__all__ = ["METHODS", "Method", "get", "names"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """An entry of the registry.
+
+    Attributes
+    ----------
+    name : str
+        How it is asked for.
+    label : str
+        How it is called in tables and figures.
+    make : callable
+        The estimator's class, or a function that makes one from parameters.
+    citation : str
+        Where it was published.
+    defaults : mapping
+        Parameters that make it this method.
+    kind : {"completer", "published", "baseline"}
+        Ours as they come, the settings of the PMC paper, or what others install.
+
+    Examples
+    --------
+    >>> METHODS["pmc-w"].label
+    'PMC-W'
+    """
+
+    name: str
+    label: str
+    make: Callable[..., Any]
+    citation: str
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    kind: str = "completer"
+
+    def __call__(self, **params: Any) -> Any:
+        """Return an estimator."""
+        return self.make(**{**self.defaults, **params})
+
+
+def _iterative(**params: Any) -> Any:
+    # Importing the switch is what scikit-learn asks for before it hands the class out.
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+    from sklearn.impute import IterativeImputer
+
+    return IterativeImputer(**params)
+
+
+def _forest(random_state: Any = None, **params: Any) -> Any:
+    """Return an imputer in the manner of missForest: each column by trees from the others."""
+    trees = ExtraTreesRegressor(n_estimators=100, random_state=random_state)
+    settings = {"estimator": trees, "max_iter": 5, "random_state": random_state}
+    return _iterative(**{**settings, **params})
+
+
+PMC_2020 = (
+    "J. Fan, Y. Zhang and M. Udell (2020). Polynomial matrix completion for missing data "
+    "imputation and transductive learning. AAAI."
+)
+NLMC_2018 = "J. Fan and T. W. S. Chow (2018). Non-linear matrix completion. Pattern Recognition 77."
+LRMC_2009 = (
+    "E. J. Candès and B. Recht (2009). Exact matrix completion via convex optimization. "
+    "Foundations of Computational Mathematics 9."
+)
+SCIKIT_LEARN = (
+    "F. Pedregosa et al. (2011). Scikit-learn: machine learning in Python. Journal of Machine "
+    "Learning Research 12."
+)
+MISS_FOREST = (
+    "D. J. Stekhoven and P. Bühlmann (2012). MissForest: non-parametric missing value imputation "
+    "for mixed-type data. Bioinformatics 28."
+)
+#: The solver and the scaling of the paper's experiments: Adam+, p = ½, fixed γ, data as they are.
+PUBLISHED = {"solver": AdamPlus(), "scale": None}
+
+_ENTRIES = [
+    Method("pmc-w", "PMC-W", PMC, PMC_2020, {"variant": "W"}),
+    Method("pmc-s", "PMC-S", PMC, PMC_2020, {"variant": "S"}),
+    Method("nlmc", "NLMC", NLMC, NLMC_2018),
+    Method("lrmc", "LRMC", LRMC, LRMC_2009),
+    Method("pmc-w-paper", "PMC-W (paper)", PMC, PMC_2020, PUBLISHED, "published"),
+    Method("pmc-s-paper", "PMC-S (paper)", Completer, PMC_2020,
+           PUBLISHED | {"penalty": Schatten(0.5, Skip("columns"))}, "published"),
+    Method("nlmc-paper", "NLMC (paper)", NLMC, NLMC_2018, PUBLISHED, "published"),
+    Method("lrmc-paper", "LRMC (paper)", LRMC, LRMC_2009, {"scale": None}, "published"),
+    Method("mean", "mean", SimpleImputer, SCIKIT_LEARN, kind="baseline"),
+    Method("knn", "KNN", KNNImputer, SCIKIT_LEARN, kind="baseline"),
+    Method("iterative", "IterativeImputer", _iterative, SCIKIT_LEARN, kind="baseline"),
+    Method("forest", "forest", _forest, MISS_FOREST, kind="baseline"),
+]  # fmt: skip
+#: From name to entry, in the order in which they are shown.
+METHODS: Mapping[str, Method] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
+
+
+def names(kind: str | None = None) -> list[str]:
+    """Return the names of the methods, of one kind or all.
+
+    Parameters
+    ----------
+    kind : {"completer", "published", "baseline"}, optional
+        Ours as they come, the settings of the PMC paper, or what others install.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> names("baseline")
+    ['mean', 'knn', 'iterative', 'forest']
+    """
+    kinds = {entry.kind for entry in METHODS.values()}
+    if kind is not None and kind not in kinds:
+        raise ValueError(f"kind must be one of {sorted(kinds)} or None, got {kind!r}.")
+    return [entry.name for entry in METHODS.values() if kind in (None, entry.kind)]
+
+
+def get(name: str, **params: Any) -> Any:
+    """Return a method by its name, as an estimator that is not fitted yet.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`; the case does not matter.
+    **params
+        Parameters of the estimator, on top of those that make it this method.
+
+    Returns
+    -------
+    estimator
+        With ``fit``, ``transform`` and ``fit_transform``.
+
+    Examples
+    --------
+    >>> get("knn", n_neighbors=3)
+    KNNImputer(n_neighbors=3)
+    >>> get("PMC-S")
+    PMC(variant='S')
+    """
+    entry = METHODS.get(str(name).lower())
+    if entry is None:
+        near = get_close_matches(str(name).lower(), METHODS, n=1, cutoff=0.5)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"There is no method {name!r}; there are {', '.join(METHODS)}.{hint}")
+    return entry(**params)
