@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 OUT := out
+# Benchmarks run so many instances at a time, each on one thread.
+JOBS ?= 2
 
 # The paper's datasets, where they lie beside the checkout.
 ifneq ($(wildcard ../shared/data),)
@@ -10,7 +12,7 @@ export POLYCOMPLETE_DATA ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check test-oldest test-wheel bench bench-anchors bench-solver bench-threads \
+.PHONY: help demo test check test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads \
 	bench-partial bench-skip bench-tables clean
 
 help:  ## Show this list
@@ -43,10 +45,13 @@ test-oldest:  ## The tests with the oldest supported dependencies, in an environ
 test-wheel: $(VENV)/.ready  ## Build the wheel, install it alone in a clean environment, use it
 	$(PY) tests/wheel.py
 
-bench: bench-anchors bench-tables bench-solver bench-skip bench-threads bench-partial  ## All benchmarks
+bench: bench-anchors bench-subspaces bench-tables bench-solver bench-skip bench-threads bench-partial  ## All benchmarks
 
-bench-anchors: $(VENV)/.ready  ## Error and seconds against the authors' code, cell by cell
-	$(PY) benchmarks/bench_anchors.py --out $(OUT)/benchmarks
+bench-anchors: $(VENV)/.ready  ## Error and seconds of every method against its authors' code
+	$(PY) benchmarks/bench_anchors.py --out $(OUT)/benchmarks --jobs $(JOBS)
+
+bench-subspaces: $(VENV)/.ready  ## Unions of subspaces: VMC and LADMC on their home ground
+	$(PY) benchmarks/bench_subspaces.py --out $(OUT)/benchmarks --jobs $(JOBS)
 
 bench-tables: $(VENV)/.ready  ## Ordinary tables against scikit-learn's imputers
 	$(PY) benchmarks/bench_tables.py --out $(OUT)/benchmarks
