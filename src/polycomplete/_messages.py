@@ -18,8 +18,7 @@ def warn_unconverged(result: Result) -> None:
     if result.stop == "max_iter":
         remedy = (
             f"did not converge in {result.iterations} iterations; the completion may improve with "
-            "more (solver=Continuation(rounds=...) or AdamPlus(max_iter=...)) or with a larger "
-            "smoothing."
+            "more (max_iter=... or rounds=... of the solver) or with a larger smoothing."
         )
     elif result.stop == "time_limit":
         remedy = (

@@ -238,7 +238,8 @@ def _judge(
         logger.info("choosing by hiding %d observed entries, scale %r", hidden.sum(), kind)
         path = recipe.solver.path(pose(X, visible, scaler, recipe), limit)
         patience = tuning.GIVE_UP if len(draws) == 1 else np.inf  # small tables are quick
-        found.append(tuning.follow(path, truth, hidden, unit, end, patience))
+        last = getattr(recipe.solver, "path_end", 0.0)
+        found.append(tuning.follow(path, truth, hidden, unit, end, patience, last))
     return tuning.together(found)
 
 

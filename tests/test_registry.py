@@ -1,0 +1,100 @@
+"""The registry: every method by name, nothing listed twice by hand."""
+
+import inspect
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, clone
+
+import polycomplete
+from polycomplete import methods
+from polycomplete.base import BaseCompleter
+from polycomplete.masks import apply
+
+#: What the paper compares, and the field's earlier answer to scale.
+PAPER = {"pmc-s", "pmc-w", "nlmc", "lrmc", "srmc", "ladmc", "vmc-2", "vmc-3", "kfmc"}
+WRONG = {"pmcw": "'pmc-w'", "KNNN": "'knn'", "": "there are"}
+KINDS = ["completer", "published", "baseline"]
+
+
+def test_every_method_of_the_paper_is_there():
+    assert set(methods.names("completer")) >= PAPER
+    assert {"mean", "knn", "iterative", "forest"} == set(methods.names("baseline"))
+    assert {"pmc-s-paper", "pmc-w-paper", "nlmc-paper"} <= set(methods.names("published"))
+
+
+def test_every_completer_of_the_package_is_registered():
+    public = {one for _, one in inspect.getmembers(polycomplete, inspect.isclass)
+              if issubclass(one, BaseCompleter) and one is not polycomplete.Completer}  # fmt: skip
+    assert public == {type(methods.get(name)) for name in methods.names("completer")}
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_an_entry_says_what_it_is(name):
+    entry = methods.METHODS[name]
+    assert entry.name == name == name.lower()
+    assert entry.label
+    assert entry.citation.endswith((".", ")"))
+    assert any(year in entry.citation for year in map(str, range(1990, 2030)))
+    assert isinstance(methods.get(name), BaseEstimator)
+
+
+def test_kinds_are_disjoint_and_labels_are_unique():
+    by_kind = [name for kind in KINDS for name in methods.names(kind)]
+    assert sorted(by_kind) == sorted(methods.names())
+    labels = [entry.label for entry in methods.METHODS.values()]
+    assert len(set(labels)) == len(labels)
+
+
+@pytest.mark.parametrize("name", methods.names("baseline"))
+def test_baselines_complete_a_table(name, problem):
+    params = {"random_state": 0} if name in ("iterative", "forest") else {}
+    if name == "forest":
+        params["tol"] = 1.0  # a few rounds are enough to see that it works
+    completed = methods.get(name, **params).fit_transform(problem.X)
+    assert np.isfinite(completed).all()
+    np.testing.assert_array_equal(completed[problem.mask], problem.X[problem.mask])
+
+
+@pytest.mark.filterwarnings("ignore:The solver did not converge")
+@pytest.mark.parametrize("name", methods.names("published"))
+def test_published_settings_complete_a_table(name, problem):
+    completed = methods.get(name, random_state=0).fit_transform(problem.X)
+    assert np.isfinite(completed).all()
+
+
+def test_parameters_go_on_top_of_what_makes_the_method():
+    given = methods.get("PMC-S", p=0.1)
+    assert (given.variant, given.p) == ("S", 0.1)
+    assert repr(clone(given)) == repr(given)
+
+
+def test_two_of_the_same_name_share_nothing_that_fitting_changes():
+    first, second = methods.get("nlmc-paper"), methods.get("nlmc-paper")
+    first.set_params(solver__max_iter=3)
+    assert second.solver.max_iter == methods.get("nlmc-paper").solver.max_iter == 500
+
+
+XX
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones(wrong, hint):
+    with pytest.raises(ValueError, match=f"no method {wrong!r}") as caught:
+        methods.get(wrong)
+    assert hint in str(caught.value)
+
+
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(ValueError, match=r"kind must be one of .*baseline.*got 'ours'"):
+        methods.names("ours")
+
+
+def test_the_registry_cannot_be_changed_by_accident():
+    with pytest.raises(TypeError):
+        methods.METHODS["mine"] = methods.METHODS["knn"]
+
+
+def test_the_paper_skips_as_many_as_there_are_columns(problem):
+    X = apply(problem.truth, problem.mask)
+    weights = methods.get("pmc-s-paper").penalty.resolve(X, problem.mask).weights
+    assert weights.s == X.shape[1]
