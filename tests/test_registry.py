@@ -75,7 +75,7 @@ def test_two_of_the_same_name_share_nothing_that_fitting_changes():
     assert second.solver.max_iter == methods.get("nlmc-paper").solver.max_iter == 500
 
 
-XX
+@pytest.mark.parametrize(("wrong", "hint"), WRONG.items())
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones(wrong, hint):
