@@ -13,7 +13,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads \
-	bench-partial bench-skip bench-tables clean
+	bench-partial bench-skip bench-tables pictures clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -67,6 +67,9 @@ bench-threads: $(VENV)/.ready  ## One BLAS thread against all of them on small p
 
 bench-partial: $(VENV)/.ready  ## Partial against full eigendecomposition, growth with n, memory
 	$(PY) benchmarks/bench_partial.py --out $(OUT)/benchmarks
+
+pictures: $(VENV)/.ready  ## The pictures of docs/methods
+	$(PY) docs/methods/pictures.py
 
 clean:  ## Remove environments and outputs
 	rm -rf .venv .venv-oldest .venv-wheel build dist $(OUT) .pytest_cache .mypy_cache .ruff_cache

@@ -4,7 +4,7 @@ from polycomplete import datasets, diagnostics, masks, methods, metrics, theory
 from polycomplete.completers import Completer
 from polycomplete.exact import Exact
 from polycomplete.kernels import RBF, Linear, Polynomial
-from polycomplete.methods import LRMC, NLMC, PMC
+from polycomplete.methods import LRMC, NLMC, PMC, SRMC
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
 from polycomplete.solvers import AdamPlus, Continuation
 
@@ -15,6 +15,7 @@ __all__ = [
     "NLMC",
     "PMC",
     "RBF",
+    "SRMC",
     "AdamPlus",
     "Completer",
     "Continuation",

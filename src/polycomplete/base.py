@@ -236,7 +236,8 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         fitted = self._fit_matrix(completed[part], mask[part], seed)
         self.model_, completed[part], result, determined = fitted
-        self.result_, self.n_iter_ = result, result.iterations
+        # scikit-learn wants at least one, also where there was nothing to do.
+        self.result_, self.n_iter_ = result, max(result.iterations, 1)
         self.row_determined_[rows] &= determined
         warn_unconverged(result)
 

@@ -3,5 +3,6 @@
 from polycomplete.methods.feature_space import NLMC, PMC
 from polycomplete.methods.lrmc import LRMC
 from polycomplete.methods.registry import METHODS, Method, get, names
+from polycomplete.methods.srmc import SRMC
 
-__all__ = ["LRMC", "METHODS", "NLMC", "PMC", "Method", "get", "names"]
+__all__ = ["LRMC", "METHODS", "NLMC", "PMC", "SRMC", "Method", "get", "names"]

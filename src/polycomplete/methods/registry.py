@@ -14,6 +14,7 @@ from sklearn.impute import KNNImputer, SimpleImputer
 from polycomplete.completers import Completer
 from polycomplete.methods.feature_space import NLMC, PMC
 from polycomplete.methods.lrmc import LRMC
+from polycomplete.methods.srmc import SRMC
 from polycomplete.penalties import Schatten, Skip
 from polycomplete.solvers import AdamPlus
 
@@ -77,6 +78,10 @@ PMC_2020 = (
     "imputation and transductive learning. AAAI."
 )
 NLMC_2018 = "J. Fan and T. W. S. Chow (2018). Non-linear matrix completion. Pattern Recognition 77."
+SRMC_2017 = (
+    "J. Fan and T. W. S. Chow (2017). Matrix completion by least-square, low-rank, and sparse "
+    "self-representations. Pattern Recognition 71."
+)
 LRMC_2009 = (
     "E. J. Candès and B. Recht (2009). Exact matrix completion via convex optimization. "
     "Foundations of Computational Mathematics 9."
@@ -96,6 +101,7 @@ _ENTRIES = [
     Method("pmc-w", "PMC-W", PMC, PMC_2020, {"variant": "W"}),
     Method("pmc-s", "PMC-S", PMC, PMC_2020, {"variant": "S"}),
     Method("nlmc", "NLMC", NLMC, NLMC_2018),
+    Method("srmc", "SRMC", SRMC, SRMC_2017),
     Method("lrmc", "LRMC", LRMC, LRMC_2009),
     Method("pmc-w-paper", "PMC-W (paper)", PMC, PMC_2020, PUBLISHED, "published"),
     Method("pmc-s-paper", "PMC-S (paper)", Completer, PMC_2020,
