@@ -2,8 +2,8 @@
 
     python docs/methods/pictures.py [name ...]
 
-Rows lie in R^12; two of the columns are shown. Grey: the data. Coloured: rows of which a shown entry
-was missing, where the method put them. Beside the error of the method stands that of column means.
+Rows lie in R^12; two of the columns are shown. Grey: the data. Coloured: rows of which a shown
+entry was missing, where the method put them. Beside the error of the method stands that of column means.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ def main() -> None:
         figure, axes = plt.subplots(1, 2, figsize=(7, 3.6), layout="constrained")
         for ax, case in zip(axes, CASES[name], strict=True):
             panel(ax, name, *case)
-        axes[0].legend(fontsize=8, loc="best")
+        shown = axes[0].get_legend_handles_labels()
+        figure.legend(*shown, loc="outside lower center", ncols=2, fontsize=8)
         figure.suptitle(methods.METHODS[name].label)
         figure.savefig(HERE / f"{name}.png", dpi=110)
         plt.close(figure)

@@ -11,7 +11,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -152,16 +152,17 @@ def fit_surface(
     """
     with blas_threads_for(len(X)):
         recipe.engine.check(*X.shape)
-        begin = time.perf_counter()
-        scale, smoothing = choose(X, mask, recipe)
+        started = time.perf_counter()
+        scale, smoothing, begin = choose(X, mask, recipe)
         solver = copy(recipe.solver)
         if (
             getattr(solver, "time_limit", None) is not None
         ):  # of the whole fit, the choosing included
-            solver.time_limit = max(0.0, solver.time_limit - (time.perf_counter() - begin))
+            solver.time_limit = max(0.0, solver.time_limit - (time.perf_counter() - started))
         scaler = ColumnScaler.fit(X, mask, scale)
         problem = pose(X, mask, scaler, recipe)
-        result = solver.solve(problem, smoothing)
+        warm = () if begin is None else (begin,)
+        result = solver.solve(problem, smoothing, *warm)
         if result.stop in ("time_limit", "callback") and result.smoothings:
             smoothing = result.smoothings[-1]  # as far as it came
         gamma = smoothing * problem.unit
@@ -194,28 +195,38 @@ def pose(X: np.ndarray, mask: np.ndarray, scaler: ColumnScaler, recipe: Recipe) 
     )
 
 
-def choose(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> tuple[str | None, float]:
-    """Return the scaling and the smoothing, by hiding observed entries where that is asked for.
+class Chosen(NamedTuple):
+    """A scaling, a smoothing, and the completion that choosing found there, if it had to look."""
+
+    scale: str | None
+    smoothing: float
+    begin: np.ndarray | None = None
+
+
+def choose(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Chosen:
+    """Choose the scaling and the smoothing, by hiding observed entries where that is asked for.
 
     A solver without a path leaves nothing to follow: the first scaling and its own smoothing.
     """
     scales = _scales_to_try(X, mask, recipe.scale)
     given = None if isinstance(recipe.smoothing, str) else float(recipe.smoothing)
     if not hasattr(recipe.solver, "path"):
-        return scales[0], recipe.solver.default_smoothing if given is None else given
+        return Chosen(scales[0], recipe.solver.default_smoothing if given is None else given)
     if given is not None and len(scales) == 1:
-        return scales[0], given
+        return Chosen(scales[0], given)
     draws = tuning.hidings(mask, recipe.seed)
     if not draws:
-        return scales[0], tuning.CAUTIOUS if given is None else given
+        return Chosen(scales[0], tuning.CAUTIOUS if given is None else given)
     choices = {kind: _judge(X, mask, draws, kind, len(scales), recipe) for kind in scales}
     scale = tuning.best_of(choices)
     smoothing = choices[scale].smoothing if given is None else given
     logger.info("chose scale %r, smoothing %.0e by hiding: error %.3f of a column's spread",
                 scale, smoothing, choices[scale].error)  # fmt: skip
+    seen = choices[scale].completed
+    begin = seen[min(seen, key=lambda s: abs(np.log(s / smoothing)))]
     if given is None and smoothing <= recipe.solver.path_end:
-        return scale, recipe.solver.default_smoothing  # finer was better all along
-    return scale, smoothing
+        smoothing = recipe.solver.default_smoothing  # finer was better all along
+    return Chosen(scale, smoothing, begin)
 
 
 def _judge(

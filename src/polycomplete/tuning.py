@@ -8,7 +8,7 @@ each candidate chooses anything else (the scaling of the columns, say) along wit
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -33,11 +33,12 @@ GIVE_UP = 1.1
 
 @dataclass(frozen=True)
 class Choice:
-    """What a path showed: the chosen smoothing, its error, and the error at each smoothing."""
+    """What a path showed: the chosen smoothing, its error, and error and completion at each."""
 
     smoothing: float
     error: float
     errors: dict[float, float]
+    completed: dict[float, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
 
 
 def hidings(mask: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -145,15 +146,17 @@ def follow(
     0.01
     """
     errors: dict[float, float] = {}
+    found: dict[float, np.ndarray] = {}
     for smoothing, completed in path:
         if smoothing < end and errors:
             break
         error = hidden_error(X, completed, hidden, unit)
-        errors[smoothing] = min(error, errors.get(smoothing, error))
+        if error <= errors.get(smoothing, error):
+            errors[smoothing], found[smoothing] = error, completed
         contender = 1 + SLACK if smoothing <= last else give_up
         if errors[smoothing] > contender * min(errors.values()):
             break
-    return choice_of(errors)
+    return replace(choice_of(errors), completed=found)
 
 
 def choice_of(errors: dict[float, float]) -> Choice:
@@ -200,7 +203,8 @@ def together(choices: list[Choice]) -> Choice:
     """
     common = [s for s in choices[0].errors if all(s in c.errors for c in choices)]
     logs = {s: np.mean([np.log(max(c.errors[s], 1e-300)) for c in choices]) for s in common}
-    return choice_of({s: float(np.exp(value)) for s, value in logs.items()})
+    chosen = choice_of({s: float(np.exp(value)) for s, value in logs.items()})
+    return replace(chosen, completed=choices[0].completed)
 
 
 def best_of(choices: dict[str | None, Choice]) -> str | None:

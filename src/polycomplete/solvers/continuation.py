@@ -31,6 +31,7 @@ from polycomplete.solvers.start import fill
 __all__ = ["Continuation", "stages"]
 
 COARSE = 1e-7  # down to here with the kernel as it is; below, with the widened one
+NEAR = 1e3  # so many times coarser than a completion to begin with, rows still find their place
 
 
 def stages(first: float, last: float) -> list[float]:
@@ -147,14 +148,22 @@ class Continuation(BaseEstimator):
             pass
         yield smoothing, run.problem.unpack(run.z)
 
-    def solve(self, problem: ExactProblem, smoothing: float) -> Result:
-        """Minimise the problem down to a smoothing."""
-        run = _Run(self, problem)
+    def solve(
+        self, problem: ExactProblem, smoothing: float, begin: np.ndarray | None = None
+    ) -> Result:
+        """Minimise the problem down to a smoothing.
+
+        ``begin`` is a completion that was found near that smoothing, when it was chosen: then
+        fewer stages lead there.
+        """
+        run = _Run(self, problem, begin)
         problem, stop = run.problem, "max_iter"
+        coarse = max(smoothing, COARSE)
+        first = self.first if begin is None else max(min(self.first, NEAR * coarse), coarse)
         try:
-            for gamma in stages(self.first, max(smoothing, COARSE)):
+            for gamma in stages(first, coarse):
                 run.stage(gamma)
-            run.rescue(max(smoothing, COARSE))
+            run.rescue(coarse)
             if smoothing < COARSE:
                 run.problem = problem.with_kernel(problem.kernel.stretched(self.stretch))
                 for gamma in stages(10 * COARSE, smoothing):
@@ -174,7 +183,9 @@ class Continuation(BaseEstimator):
 class _Run:
     """One run of the solver: where it stands, and its moves."""
 
-    def __init__(self, solver: Continuation, problem: ExactProblem):
+    def __init__(
+        self, solver: Continuation, problem: ExactProblem, begin: np.ndarray | None = None
+    ):
         check_numbers(solver, "first", "max_iter", "rounds", "stretch")
         check_numbers(solver, "tol", "rescues", zero=True)
         if solver.time_limit is not None:
@@ -183,6 +194,8 @@ class _Run:
         self.problem = problem.fresh()
         self.monitor = Monitor(solver.time_limit, solver.callback)
         X = fill(problem.X, problem.mask, solver.start)
+        if begin is not None:
+            X = np.where(problem.mask, problem.X, begin)
         self.z = problem.pack(X)
         # The standard deviation of a typical column, in which movements are counted.
         self.unit = typical_distance(problem.X, problem.mask) / np.sqrt(2 * X.shape[1])
