@@ -33,6 +33,7 @@ LAYERS = [
     {"penalties", "metrics", "tuning"},
     {"exact"},
     {"rows"},
+    {"lift"},
     {"solvers"},
     {"surface", "_messages"},
     {"base"},

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from polycomplete.base import BaseCompleter, Fitted
 from polycomplete.exact import Exact
 from polycomplete.kernels import RBF, Kernel
+from polycomplete.lift import Lift
 from polycomplete.penalties import Ramp, Schatten
 from polycomplete.solvers import AdamPlus, Continuation
 from polycomplete.surface import Recipe, Surface, fit_surface
@@ -34,8 +37,9 @@ class Completer(BaseCompleter):
         What "close" means.
     penalty : Schatten, default=Schatten(p=-0.5, weights=Ramp())
         How the spectrum of the Gram matrix is charged. None is this default.
-    engine : {"auto", "exact"} or Exact, default="auto"
-        How the problem is evaluated.
+    engine : {"auto", "exact", "lift"}, Exact or Lift, default="auto"
+        How the problem is evaluated: on the Gram matrix of all rows, or, for a polynomial kernel,
+        on its monomials. "auto" takes the latter where it is cheaper.
     solver : Continuation or AdamPlus, optional
         How the missing entries move; :class:`~polycomplete.solvers.Continuation` by default.
     scale : {"auto", "standard", "sqrt", "range"} or None, default="auto"
@@ -155,9 +159,9 @@ class Completer(BaseCompleter):
         return np.zeros_like(mask) if self.denoise and self.noise is not None else mask
 
     def _recipe(self, seed: int) -> Recipe:
-        solver = Continuation() if self.solver is None else self.solver
+        solver = self._default_solver() if self.solver is None else self.solver
         return Recipe(
-            kernel=self.kernel,
+            kernel=self._kernel(),
             penalty=self._penalty(solver),
             engine=_engine(self.engine),
             solver=solver,
@@ -167,18 +171,28 @@ class Completer(BaseCompleter):
             seed=seed,
         )
 
+    def _kernel(self) -> Kernel:
+        return self.kernel
+
+    def _default_solver(self) -> Any:
+        return Continuation()
+
     def _penalty(self, solver: object) -> Schatten:
         return Schatten(weights=Ramp()) if self.penalty is None else self.penalty
 
 
-def _engine(engine: str | Exact) -> Exact:
+def _engine(engine: str | Exact) -> Exact | None:
+    """Return the engine; None leaves it to the size of the data."""
     if isinstance(engine, Exact):
         return engine
-    if engine in ("auto", "exact"):
-        return Exact()
+    named = {"auto": None, "exact": Exact(), "lift": Lift()}
+    if isinstance(engine, str) and engine in named:
+        return named[engine]
     if engine == "landmark":
         raise ValueError(
             'engine="landmark" is not available yet; use "exact", and for many rows fit on a few '
             "thousand of them and transform the others."
         )
-    raise ValueError(f'engine must be "auto", "exact" or an Exact object, got {engine!r}.')
+    raise ValueError(
+        f'engine must be "auto", "exact", "lift", or an Exact or Lift object, got {engine!r}.'
+    )

@@ -76,6 +76,17 @@ class Exact(BaseEstimator):
     def _per_row(self, n_columns: int) -> int:
         return 2 * n_columns**2 if n_columns <= WIDEST else 0
 
+    def pose(
+        self,
+        X: np.ndarray,
+        mask: np.ndarray,
+        kernel: Kernel,
+        penalty: Schatten,
+        noise: float | None = None,
+    ) -> ExactProblem:
+        """Return the problem of completing X with this engine; all parts must be resolved."""
+        return ExactProblem(X, mask, kernel, penalty, self, noise)
+
     def check(self, n_rows: int, n_columns: int) -> None:
         """Raise where the parameters are wrong or the problem does not fit the memory."""
         if self.eigen not in ("full", "partial"):
@@ -197,32 +208,41 @@ class ExactProblem:
         X, K, spectrum = self.spectrum(z, gamma)
         value, G = self._charge(spectrum, gamma)
         gradient = self.kernel.vjp(X, K, G)
-        if self.noise is not None:
-            residual = np.where(self.mask, X - self.X, 0)
-            value += 0.5 * self.noise * float(np.sum(residual**2))
-            gradient += self.noise * residual
-        return value, gradient[self.free]
+        paid, pull = self.fidelity(X)
+        return value + paid, (gradient + pull)[self.free]
 
-    def _charge(self, spectrum: Spectrum, gamma: float) -> tuple[float, np.ndarray]:
-        """Return the penalty and its gradient in K."""
-        lam, V = spectrum.eigenvalues, spectrum.vectors
-        n, size = V.shape
+    def fidelity(self, X: np.ndarray) -> tuple[float, np.ndarray | float]:
+        """Return what observed entries pay for having moved, and its gradient; 0 without noise."""
+        if self.noise is None:
+            return 0.0, 0.0
+        residual = np.where(self.mask, X - self.X, 0)
+        return 0.5 * self.noise * float(np.sum(residual**2)), self.noise * residual
+
+    def price(self, spectrum: Spectrum, gamma: float) -> tuple[float, np.ndarray, float]:
+        """Return the penalty, its slope in each eigenvalue, and the slope of those left out."""
+        lam = spectrum.eigenvalues
         every = self.weights
         if every is None:
             every = self.penalty.weigh(self._padded(spectrum))
             if self.penalty.adaptive:  # its first round, before there is a spectrum to follow
                 every = np.ones_like(every)
-        w = every[:size]
-        value = self.penalty.value(lam, w, gamma)
-        slope = self.penalty.slope(lam, w, gamma)
-        if size == n:
-            return value, (V * slope) @ V.T
+        w = every[: len(lam)]
         # Far below γ the penalty is linear: the tail pays its slope at zero times its sum. The
         # first of the tail holds most of it, so that its weight stands for all.
-        rest = float(self.penalty.slope(lam[:1] * 0, every[size], gamma)[0])
+        beyond = every[min(len(lam), len(every) - 1)]
+        rest = float(self.penalty.slope(lam[:1] * 0, beyond, gamma)[0])
+        value = self.penalty.value(lam, w, gamma) + rest * spectrum.tail
+        return value, self.penalty.slope(lam, w, gamma), rest
+
+    def _charge(self, spectrum: Spectrum, gamma: float) -> tuple[float, np.ndarray]:
+        """Return the penalty and its gradient in K."""
+        V = spectrum.vectors
+        value, slope, rest = self.price(spectrum, gamma)
+        if V.shape[0] == V.shape[1]:
+            return value, (V * slope) @ V.T
         G = (V * (slope - rest)) @ V.T
-        G[np.diag_indices(n)] += rest
-        return value + rest * spectrum.tail, G
+        G[np.diag_indices(len(V))] += rest
+        return value, G
 
     def _padded(self, spectrum: Spectrum) -> np.ndarray:
         """Return the eigenvalues, with zeros for those that were not computed."""

@@ -118,6 +118,10 @@ class ColumnScaler:
         """Return the scaled data."""
         return (X - self.centre) / self.scale
 
+    def apply_observed(self, X: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        """Return the scaled observed entries, with zeros in the holes, whatever stands there."""
+        return np.where(mask, self.apply(np.where(mask, X, self.centre)), 0.0)
+
     def undo(self, X: np.ndarray) -> np.ndarray:
         """Return the data in their own units."""
         return X * self.scale + self.centre

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from inspect import signature
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -19,8 +20,9 @@ from polycomplete import tuning
 from polycomplete._machine import blas_threads_for
 from polycomplete.exact import WIDEST, Exact, ExactProblem
 from polycomplete.kernels import Kernel, typical_distance
+from polycomplete.lift import pick, row_energy
 from polycomplete.penalties import Schatten
-from polycomplete.rows import RowEnergy, candidates, learn, undetermined
+from polycomplete.rows import RowEnergy, candidates, undetermined
 from polycomplete.scaling import ColumnScaler, column_spread
 from polycomplete.solvers import Result
 from polycomplete.solvers.continuation import stages
@@ -40,7 +42,7 @@ class Recipe:
 
     kernel: Kernel
     penalty: Schatten
-    engine: Exact
+    engine: Exact | None
     solver: Solver
     scale: str | None
     smoothing: float | str
@@ -115,7 +117,7 @@ class Surface:
         """The models a new row walks down, learned when the first new row comes."""
         unit = float(np.mean(self.kernel.diagonal(self.rows)))
         ladder = stages(max(1e-3, self.smoothing), self.smoothing)[::-2][::-1]
-        return [learn(self.kernel, self.rows, unit * s, in_place=False) for s in ladder]
+        return [row_energy(self.kernel, self.rows, unit * s, in_place=False) for s in ladder]
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in vars(self).items() if key != "_energies"}
@@ -151,7 +153,9 @@ def fit_surface(
     (True, 'sqrt')
     """
     with blas_threads_for(len(X)):
-        recipe.engine.check(*X.shape)
+        engine = pick(recipe.engine, recipe.kernel, *X.shape)
+        engine.check(*X.shape)
+        recipe = replace(recipe, engine=engine)
         started = time.perf_counter()
         scale, smoothing, begin = choose(X, mask, recipe)
         solver = copy(recipe.solver)
@@ -161,13 +165,13 @@ def fit_surface(
             solver.time_limit = max(0.0, solver.time_limit - (time.perf_counter() - started))
         scaler = ColumnScaler.fit(X, mask, scale)
         problem = pose(X, mask, scaler, recipe)
-        warm = () if begin is None else (begin,)
-        result = solver.solve(problem, smoothing, *warm)
+        takes = "begin" in signature(solver.solve).parameters
+        result = solver.solve(problem, smoothing, **({"begin": begin} if takes else {}))
         if result.stop in ("time_limit", "callback") and result.smoothings:
             smoothing = result.smoothings[-1]  # as far as it came
         gamma = smoothing * problem.unit
         kernel = result.kernel or problem.kernel
-        energy = learn(kernel, result.X, gamma)
+        energy = row_energy(kernel, result.X, gamma)
         typical = float(np.median(energy.left_out()))
         loose = result.ambiguous
         if X.shape[1] <= WIDEST:
@@ -179,18 +183,17 @@ def fit_surface(
 
 def pose(X: np.ndarray, mask: np.ndarray, scaler: ColumnScaler, recipe: Recipe) -> ExactProblem:
     """Return the problem of a recipe on scaled data, with every "auto" of its parts resolved."""
-    scaled = np.where(mask, scaler.apply(np.where(mask, X, scaler.centre)), 0)
+    scaled = scaler.apply_observed(X, mask)
     if not 1e-100 < np.max(np.abs(scaled)) < 1e100:
         raise ValueError(
             f"The largest of the scaled entries is {np.max(np.abs(scaled)):.0e}, whose square is "
             'beyond the range of numbers; use scale="auto" or "standard".'
         )
-    return ExactProblem(
+    return pick(recipe.engine, recipe.kernel, *X.shape).pose(
         X=scaled,
         mask=mask,
         kernel=recipe.kernel.resolve(scaled, mask),
         penalty=recipe.penalty.resolve(scaled, mask),
-        engine=recipe.engine,
         noise=recipe.noise,
     )
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from polycomplete.base import BaseCompleter
 from polycomplete.completers import Completer
 from polycomplete.exact import Exact
-from polycomplete.kernels import RBF, Kernel
+from polycomplete.kernels import RBF, Kernel, Polynomial
 from polycomplete.penalties import Equal, Ramp, Schatten, Skip, Weights
-from polycomplete.solvers import AdamPlus, Continuation
+from polycomplete.solvers import IRLS, AdamPlus, Continuation
 
-__all__ = ["NLMC", "PMC"]
+__all__ = ["NLMC", "PMC", "VMC"]
 
 
 class _InFeatureSpace(Completer):
@@ -153,3 +154,75 @@ class PMC(_InFeatureSpace):
         if self.variant == "S":
             return Skip("auto")
         raise ValueError(f'variant must be "W" or "S", got {self.variant!r}.')
+
+
+class VMC(Completer):
+    """Variety-based matrix completion: rows that satisfy polynomial equations of low degree.
+
+    Ongie, Willett, Nowak & Balzano (2017). The Schatten-½ penalty of the monomials up to a degree,
+    by iteratively reweighted least squares. Parameters that are not listed here are those of
+    :class:`~polycomplete.Completer`, as are the attributes.
+
+    Parameters
+    ----------
+    degree : {2, 3}, default=2
+        The degree of the monomials.
+    offset : float, default=1.0
+        c of the kernel (x·y + c)^degree; larger values give the lower degrees more say. 0 for
+        subspaces through the origin, then with ``scale=None``.
+    p : float, default=0.5
+        The power of the penalty, at most 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> t = np.linspace(0, 6, 60)
+    >>> X = np.c_[np.cos(t), np.sin(t), np.cos(t) + np.sin(t)]
+    >>> X[::3, 1] = np.nan
+    >>> bool(np.abs(VMC(random_state=0).fit_transform(X)[:, 1] - np.sin(t)).max() < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        degree: int = 2,
+        offset: float = 1.0,
+        p: float = 0.5,
+        engine: str | Exact = "auto",
+        scale: str | None = "sqrt",
+        smoothing: float | str = "auto",
+        noise: float | None = None,
+        solver: IRLS | Continuation | None = None,
+        denoise: bool = False,
+        missing_values: float = np.nan,
+        add_indicator: bool = False,
+        keep_empty_features: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ):
+        self.degree = degree
+        self.offset = offset
+        self.p = p
+        self.engine = engine
+        self.smoothing = smoothing
+        self.noise = noise
+        self.solver = solver
+        self.denoise = denoise
+        BaseCompleter.__init__(
+            self,
+            scale=scale,
+            missing_values=missing_values,
+            add_indicator=add_indicator,
+            keep_empty_features=keep_empty_features,
+            random_state=random_state,
+            verbose=verbose,
+        )
+
+    def _kernel(self) -> Kernel:
+        return Polynomial(self.degree, self.offset)
+
+    def _default_solver(self) -> IRLS:
+        return IRLS()
+
+    def _penalty(self, solver: object) -> Schatten:
+        return Schatten(self.p, Equal())

@@ -12,7 +12,9 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.impute import KNNImputer, SimpleImputer
 
 from polycomplete.completers import Completer
-from polycomplete.methods.feature_space import NLMC, PMC
+from polycomplete.methods.feature_space import NLMC, PMC, VMC
+from polycomplete.methods.kfmc import KFMC
+from polycomplete.methods.ladmc import LADMC
 from polycomplete.methods.lrmc import LRMC
 from polycomplete.methods.srmc import SRMC
 from polycomplete.penalties import Schatten, Skip
@@ -78,6 +80,15 @@ PMC_2020 = (
     "imputation and transductive learning. AAAI."
 )
 NLMC_2018 = "J. Fan and T. W. S. Chow (2018). Non-linear matrix completion. Pattern Recognition 77."
+VMC_2017 = (
+    "G. Ongie, R. Willett, R. D. Nowak and L. Balzano (2017). Algebraic variety models for "
+    "high-rank matrix completion. ICML."
+)
+LADMC_2021 = (
+    "G. Ongie, D. Pimentel-Alarcón, L. Balzano, R. Willett and R. D. Nowak (2021). Tensor methods "
+    "for nonlinear matrix completion. SIAM Journal on Mathematics of Data Science 3."
+)
+KFMC_2019 = "J. Fan and M. Udell (2019). Online high rank matrix completion. CVPR."
 SRMC_2017 = (
     "J. Fan and T. W. S. Chow (2017). Matrix completion by least-square, low-rank, and sparse "
     "self-representations. Pattern Recognition 71."
@@ -101,6 +112,10 @@ _ENTRIES = [
     Method("pmc-w", "PMC-W", PMC, PMC_2020, {"variant": "W"}),
     Method("pmc-s", "PMC-S", PMC, PMC_2020, {"variant": "S"}),
     Method("nlmc", "NLMC", NLMC, NLMC_2018),
+    Method("vmc-2", "VMC-2", VMC, VMC_2017, {"degree": 2}),
+    Method("vmc-3", "VMC-3", VMC, VMC_2017, {"degree": 3}),
+    Method("kfmc", "KFMC", KFMC, KFMC_2019),
+    Method("ladmc", "LADMC", LADMC, LADMC_2021),
     Method("srmc", "SRMC", SRMC, SRMC_2017),
     Method("lrmc", "LRMC", LRMC, LRMC_2009),
     Method("pmc-w-paper", "PMC-W (paper)", PMC, PMC_2020, PUBLISHED, "published"),

@@ -10,6 +10,7 @@ import numpy as np
 from polycomplete._machine import blas_threads_for
 from polycomplete.base import BaseCompleter, Fitted, Model
 from polycomplete.scaling import ColumnScaler
+from polycomplete.solvers import Result
 
 __all__ = ["Scaled", "SolvedCompleter"]
 
@@ -39,7 +40,7 @@ class Scaled:
 
     def complete(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Complete each row by itself; return the rows and which of them are not determined."""
-        completed, loose = self.model.complete(_scaled(self.scaler, X, mask), mask)
+        completed, loose = self.model.complete(self.scaler.apply_observed(X, mask), mask)
         return self.scaler.undo(completed), loose
 
 
@@ -59,6 +60,10 @@ class SolvedCompleter(BaseCompleter):
         """Return what solves a matrix of this shape."""
         raise NotImplementedError
 
+    def _solve(self, X: np.ndarray, mask: np.ndarray, seed: int) -> tuple[Model, Result]:
+        """Solve a scaled matrix."""
+        return self._solver(X.shape).solve(X, mask, seed)
+
     def _check_params(self) -> None:
         ColumnScaler.fit(np.ones((1, 1)), np.ones((1, 1), dtype=bool), self.scale)
         self._solver((1, 1))
@@ -66,10 +71,5 @@ class SolvedCompleter(BaseCompleter):
     def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
         scaler = ColumnScaler.fit(X, mask, self.scale)
         with blas_threads_for(min(X.shape)):
-            model, result = self._solver(X.shape).solve(_scaled(scaler, X, mask), mask, seed)
+            model, result = self._solve(scaler.apply_observed(X, mask), mask, seed)
         return Fitted(Scaled(scaler, model), scaler.undo(result.X), result, ~result.ambiguous)
-
-
-def _scaled(scaler: ColumnScaler, X: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Return the scaled observed entries, with zeros in the holes."""
-    return np.where(mask, scaler.apply(np.where(mask, X, scaler.centre)), 0.0)

@@ -10,7 +10,8 @@ import numpy as np
 
 from polycomplete.exact import ExactProblem
 from polycomplete.kernels import typical_distance
-from polycomplete.rows import Candidates, RowEnergy, candidates, learn
+from polycomplete.lift import row_energy
+from polycomplete.rows import Candidates, RowEnergy, candidates
 
 __all__ = ["blend_ambiguous", "rescue"]
 
@@ -130,7 +131,7 @@ def _surfaces(problem: ExactProblem, X: np.ndarray, gamma: float) -> list[RowEne
     """Return row energies of the same rows from coarse to fine, for a row to walk down."""
     start = max(1e-3 * problem.unit, gamma)
     ladder = np.unique([start, np.sqrt(start * gamma), gamma])[::-1]
-    return [learn(problem.kernel, X, step) for step in ladder]
+    return [row_energy(problem.kernel, X, step) for step in ladder]
 
 
 def _retry(

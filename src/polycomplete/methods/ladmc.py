@@ -1,0 +1,82 @@
+"""LADMC: low rank of the products of two entries."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from polycomplete.methods.solved import SolvedCompleter
+from polycomplete.solvers import Lifting
+from polycomplete.solvers.result import Callback
+
+__all__ = ["LADMC"]
+
+
+class LADMC(SolvedCompleter):
+    """Low algebraic dimension matrix completion: low rank of the products of two entries.
+
+    Ongie, Pimentel-Alarcón, Balzano, Willett & Nowak (2021). For unions of subspaces and surfaces
+    with equations of degree two. Parameters that are not listed here are those of
+    :class:`~polycomplete.base.BaseCompleter`, as are the attributes.
+
+    ``transform`` finds, for each new row, the entries whose products lie nearest to the learned
+    space.
+
+    Parameters
+    ----------
+    rank : "auto" or int, default="auto"
+        The rank R of the products. "auto" chooses it by hiding observed entries.
+    offset : float, default=1.0
+        The square of a constant coordinate that every row gets, in units of a typical entry: it
+        adds linear terms and a constant to the products. 0 for subspaces through the origin, then
+        with ``scale=None``.
+    time_limit : float, optional
+        Seconds after which the fit ends with what it has.
+    callback : callable, optional
+        Called with a :class:`~polycomplete.solvers.Progress` after each iteration; the fit ends
+        when it returns True.
+    scale : {"standard", "sqrt", "range"} or None, default="standard"
+        How columns are scaled.
+
+    Examples
+    --------
+    >>> from polycomplete import LADMC, datasets, masks, metrics
+    >>> X = datasets.make_union_of_subspaces(120, 8, n_subspaces=2, dim=1, random_state=0)
+    >>> mask = masks.uniform(X.shape, 0.7, random_state=0)
+    >>> completer = LADMC(offset=0, scale=None, random_state=0)
+    >>> metrics.rse(X, completer.fit_transform(masks.apply(X, mask)), mask) < 0.1
+    True
+    """
+
+    def __init__(
+        self,
+        rank: int | str = "auto",
+        offset: float = 1.0,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+        scale: str | None = "standard",
+        missing_values: float = np.nan,
+        add_indicator: bool = False,
+        keep_empty_features: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ):
+        self.rank = rank
+        self.offset = offset
+        self.time_limit = time_limit
+        self.callback = callback
+        super().__init__(
+            scale=scale,
+            missing_values=missing_values,
+            add_indicator=add_indicator,
+            keep_empty_features=keep_empty_features,
+            random_state=random_state,
+            verbose=verbose,
+        )
+
+    def _solver(self, shape: tuple[int, int]) -> Lifting:
+        return Lifting(
+            rank=self.rank,
+            offset=self.offset,
+            time_limit=self.time_limit,
+            callback=self.callback,
+        )

@@ -1,0 +1,255 @@
+"""The penalty to second order: how it bends when all rows move together.
+
+Write Φ for the features of the rows, σᵢ² = λᵢ for the eigenvalues of K = Φ Φᵀ, uᵢ and rᵢ for the
+singular vectors, and hᵢ = γ^(1−p/2) ∂R/∂λᵢ, which is 1 for directions that nothing uses and nearly
+0 for those that carry the data. A move of the features by Δ bends the penalty by
+
+    Σᵢⱼ wᵢⱼ (uᵢᵀ Δ rⱼ)²,      wᵢⱼ = (λᵢ hᵢ − λⱼ hⱼ) / (λᵢ − λⱼ),
+
+the exact second derivative up to what couples (i, j) with (j, i). Iteratively reweighted least
+squares with weights on one side alone has hᵢ (or hⱼ) in the place of wᵢⱼ. That is the larger of the
+two where one direction carries data and the other does not, which makes its steps needlessly short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from polycomplete.exact import WIDEST, ExactProblem, Spectrum
+from polycomplete.kernels import RBF, Kernel, Polynomial, Scaled, Sum
+from polycomplete.lift import LiftEnergy, LiftProblem
+from polycomplete.rows import RowEnergy
+
+__all__ = ["Bend", "Point", "bend", "look", "mixed"]
+
+# Directions whose weight is nearer to 1 than this count as unused: they bend all alike.
+UNUSED = 1e-2
+BLOCK_BYTES = 32e6  # of the largest array when the blocks of rows are made
+
+Product = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A completion with what a smoothing does not change: Gram matrix (or features), spectrum."""
+
+    problem: ExactProblem
+    z: np.ndarray
+    X: np.ndarray
+    K: np.ndarray
+    spectrum: Spectrum
+
+    def value(self, gamma: float) -> float:
+        """Return the objective."""
+        return self.problem.price(self.spectrum, gamma)[0] + self.problem.fidelity(self.X)[0]
+
+
+def look(problem: ExactProblem, z: np.ndarray, gamma: float) -> Point:
+    """Return the point z; ``gamma`` is the smallest smoothing it will be looked at with.
+
+    Examples
+    --------
+    >>> from polycomplete.penalties import Schatten
+    >>> X, mask = np.array([[1.0, 2.0], [2.0, 0.0]]), np.array([[True, True], [True, False]])
+    >>> problem = ExactProblem(X, mask, Polynomial(1, 0.0), Schatten(0.5))
+    >>> one, two = (look(problem, np.array([x]), 1e-3).value(1e-3) for x in (4.0, 0.0))
+    >>> one < two
+    True
+    """
+    return Point(problem, z, *problem.spectrum(z, gamma))
+
+
+class Bend:
+    """Gradient and curvature of the objective, times γ^(1−p/2), as functions of all rows.
+
+    Attributes
+    ----------
+    gradient : ndarray of shape (n, m)
+        Zero where an entry may not move.
+    """
+
+    def __init__(self, point: Point, gamma: float):
+        self.problem, self.X = point.problem, point.X
+        self.scale = gamma ** (1 - self.problem.penalty.p / 2)
+        lam, vectors = point.spectrum.eigenvalues, point.spectrum.vectors
+        h = self.problem.price(point.spectrum, gamma)[1] * self.scale
+        used = (1 - h > UNUSED) & (lam > 0)
+        self.h, self.lam, self.vectors = h[used], lam[used], vectors[:, used]
+        self.both = self._weights(gamma) + 1 - self.h[:, None] - self.h
+        self.a, self.b = self.problem.kernel.metric(self.X)
+        self.floor = np.maximum(self.a, max(1e-9 * float(np.max(self.a)), 1e-300))
+        penalty, G = self.problem._charge(point.spectrum, gamma)
+        gradient = self._chain(point, G) + self.problem.fidelity(self.X)[1]
+        self.gradient = np.where(self.problem.free, self.scale * gradient, 0)
+        self.left, self.energy = self._prepare(point)
+        #: How much of a row the used directions leave: the weight of its own block.
+        self.own = 1 - np.sum(self.left**2 * (1 - self.h), axis=1)
+
+    def _weights(self, gamma: float) -> np.ndarray:
+        """Return wᵢⱼ, kept between a quarter of the smaller and the larger of hᵢ and hⱼ.
+
+        Equal weights and 0 < p ≤ 1 stay in between by themselves but for the quarter.
+        """
+        lam, h = self.lam, self.h
+        gap = lam[:, None] - lam
+        close = np.abs(gap) <= 1e-6 * (np.maximum(lam[:, None], lam) + gamma)
+        rise = lam * h
+        equal = h * (1 - (1 - self.problem.penalty.p / 2) * lam / (lam + gamma))
+        w = np.where(close, equal, (rise[:, None] - rise) / np.where(close, 1.0, gap))
+        low, high = np.minimum(h[:, None], h), np.maximum(h[:, None], h)
+        return np.clip(w, 0.25 * low, high)
+
+    def _chain(self, point: Point, G: np.ndarray) -> np.ndarray:
+        """Return the gradient in X for one in the matrix whose spectrum is charged."""
+        raise NotImplementedError
+
+    def _prepare(self, point: Point) -> tuple[np.ndarray, RowEnergy]:
+        """Return the used left vectors, and the energy of a row that the right ones explain."""
+        raise NotImplementedError
+
+    def _curve(self, V: np.ndarray) -> np.ndarray:
+        """Return the second derivative of the penalty along V, halved."""
+        raise NotImplementedError
+
+    def _mix(self, G: np.ndarray) -> np.ndarray:
+        """Return what the used right directions take away, given a move's parts along them."""
+        return G * (1 - self.h) - self.left @ (self.both * (self.left.T @ G))
+
+    def product(self, V: np.ndarray, damping: float) -> np.ndarray:
+        """Return the curvature times V."""
+        out = self._curve(V) + damping * (self.own * self.floor)[:, None] * V
+        return np.where(self.problem.free, 2 * out + self._stiffness() * V, 0)
+
+    def _stiffness(self) -> np.ndarray | float:
+        noise = self.problem.noise
+        return 0.0 if noise is None else np.where(self.problem.mask, noise * self.scale, 0)
+
+    def inverse(self, damping: float) -> Product:
+        """Return the inverse of the rows' own blocks of the curvature, as a product."""
+        n, m = self.X.shape
+        if m > WIDEST:
+            scale = 2 * (self.own * self.floor * (1 + damping))[:, None] + self._stiffness()
+            return lambda R: R / scale
+        blocks = np.empty((n, m, m), dtype=self.X.dtype)
+        size = max(1, int(BLOCK_BYTES / (8 * m * max(*self.energy.factor.shape, m))))
+        fixed = ~self.problem.free
+        for begin in range(0, n, size):
+            who = slice(begin, begin + size)
+            H = self.energy.expand(self.X[who]).hessian(fixed[who], damping)
+            blocks[who] = H * self.own[who, None, None]
+        at = np.arange(m)
+        blocks[:, at, at] += self._stiffness()
+        blocks = np.linalg.inv(blocks)
+        return lambda R: (blocks @ R[:, :, None])[:, :, 0]
+
+
+class _GramBend(Bend):
+    """By way of the Gram matrix."""
+
+    def _chain(self, point: Point, G: np.ndarray) -> np.ndarray:
+        return self.problem.kernel.vjp(self.X, point.K, G)
+
+    def _prepare(self, point: Point) -> tuple[np.ndarray, RowEnergy]:
+        kernel, U = self.problem.kernel, self.vectors
+        self.s, self.t = kernel.slopes(self.X, self.X, point.K)
+        self.L = self.X - self.X.mean(axis=0) if self.s is self.t else self.X
+        self.mixed = mixed(kernel, self.X, point.K, (U * (1 - self.h)) @ U.T)
+        self.B = U / np.sqrt(self.lam)
+        factor = self.B * np.sqrt(1 - self.h)
+        return U, RowEnergy(kernel, self.X, factor, np.empty((0, len(U))))
+
+    def _curve(self, V: np.ndarray) -> np.ndarray:
+        X, L = self.X, self.L
+        along = self.s * (V @ L.T) - self.t * np.sum(V * L, axis=1)[:, None]
+        Q = self._mix(along @ self.B) @ self.B.T
+        back = (Q * self.s) @ L - np.sum(Q * self.t, axis=1)[:, None] * L
+        own = self.a[:, None] * V + self.b[:, None] * X * np.sum(X * V, axis=1)[:, None]
+        return own - self.mixed(V) - back
+
+
+class _LiftBend(Bend):
+    """By way of the monomials."""
+
+    problem: LiftProblem
+
+    def _chain(self, point: Point, G: np.ndarray) -> np.ndarray:
+        return 2 * self.problem.monomials.pull(self.X, G @ point.K)
+
+    def _prepare(self, point: Point) -> tuple[np.ndarray, RowEnergy]:
+        R, monomials = self.vectors, self.problem.monomials
+        left = (point.K.T @ R) / np.sqrt(self.lam)
+        factor = R * np.sqrt(1 - self.h)
+        empty = np.empty((0, len(R)))
+        return left, LiftEnergy(self.problem.kernel, self.X[:0], factor, empty, monomials)
+
+    def _curve(self, V: np.ndarray) -> np.ndarray:
+        monomials, R = self.problem.monomials, self.vectors
+        A = monomials.push(self.X, V)
+        rest = A - ((A @ self.left) * (1 - self.h)) @ self.left.T - R @ self._mix(A.T @ R).T
+        return monomials.pull(self.X, rest)
+
+
+def bend(point: Point, gamma: float) -> Bend:
+    """Return gradient and curvature at a point.
+
+    Examples
+    --------
+    >>> from polycomplete.penalties import Schatten
+    >>> X, mask = np.array([[1.0, 2.0], [2.0, 3.0]]), np.array([[True, True], [True, False]])
+    >>> problem = ExactProblem(X, mask, Polynomial(1, 0.0), Schatten(0.5))
+    >>> at = bend(look(problem, np.array([3.0]), 1e-3), 1e-3)
+    >>> (-at.gradient / at.product(np.array([[0, 0], [0, 1.0]]), 0.0)[1, 1]).round(1)
+    """
+    kind = _LiftBend if isinstance(point.problem, LiftProblem) else _GramBend
+    return kind(point, gamma)
+
+
+def mixed(kernel: Kernel, X: np.ndarray, K: np.ndarray, M: np.ndarray) -> Product:
+    """Return the map from V to ``Σₖ Mⱼₖ ∂²k(xⱼ, xₖ)/∂xⱼ∂xₖ vₖ``, for each row j.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved.
+    X, K, M : ndarrays of shape (n, m), (n, n) and (n, n)
+        Rows, their Gram matrix, and symmetric weights.
+
+    Returns
+    -------
+    callable
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0]])
+    >>> mixed(Polynomial(2, 0.0), X, X @ X.T, np.ones((2, 2)))(np.array([[1.0], [0.0]]))
+    array([[4.],
+           [8.]])
+    """
+    if isinstance(kernel, Sum):
+        one = mixed(kernel.left, X, kernel.left.gram(X), M)
+        two = mixed(kernel.right, X, kernel.right.gram(X), M)
+        return lambda V: one(V) + two(V)
+    if isinstance(kernel, Scaled):
+        return mixed(kernel.kernel, X, K / kernel.factor, kernel.factor * M)
+    if isinstance(kernel, Polynomial):
+        U = X @ X.T
+        first, second = M * kernel._power(U, 1), M * kernel._power(U, 2)
+        return lambda V: first @ V + (second * (X @ V.T)) @ X
+    if isinstance(kernel, RBF):
+        return _mixed_rbf(X - X.mean(axis=0), M * K, float(kernel.width))
+    raise TypeError(f"IRLS needs the second derivatives of the kernel, which {kernel!r} lacks.")
+
+
+def _mixed_rbf(X: np.ndarray, M: np.ndarray, width: float) -> Product:
+    """The same for ``exp(−|x − y|² / 2σ²)``; M already holds the kernel."""
+    first, second = M / width**2, M / width**4
+
+    def product(V: np.ndarray) -> np.ndarray:
+        # (xₖ − xⱼ)·vₖ for each pair
+        T = second * (np.sum(X * V, axis=1) - X @ V.T)
+        return first @ V - (T @ X - np.sum(T, axis=1)[:, None] * X)
+
+    return product

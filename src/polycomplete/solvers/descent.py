@@ -1,0 +1,204 @@
+"""The moves of a kernel factorisation: sweeps with drawn atoms, second chances, joint descent."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import OptimizeResult, minimize
+
+from polycomplete.kernels import Kernel
+from polycomplete.rows import Candidates, RowEnergy, learn
+from polycomplete.solvers.crossfit import retry_rows, try_starts
+from polycomplete.solvers.dictionary import (
+    Dictionary,
+    evaluate,
+    precondition_atoms,
+    select_atoms,
+)
+from polycomplete.solvers.holes import Holes
+from polycomplete.solvers.result import Monitor, logger
+from polycomplete.solvers.start import fill
+
+__all__ = ["FactorisationRun", "geometric"]
+
+OVER = 2  # drawn atoms for each atom to be learned: atoms that are drawn explain less
+TRIM = 0.3  # directions of the drawn atoms with less than this share of β explain too little
+ROUND = 40  # iterations between two renewals of the preconditioners
+
+
+def geometric(first: float, last: float, per_ten: int) -> list[float]:
+    """Return a geometric sequence with so many steps in each factor of ten.
+
+    Parameters
+    ----------
+    first, last : float
+        Where it begins and ends, ``first`` being the larger one.
+    per_ten : int
+        Steps for a factor of ten.
+
+    Returns
+    -------
+    list of float
+
+    Examples
+    --------
+    >>> geometric(1.0, 0.01, 1)
+    [1.0, 0.1, 0.01]
+    """
+    steps = max(0, round(per_ten * np.log10(first / last)))
+    return [float(f"{value:.12g}") for value in np.geomspace(first, last, steps + 1)]
+
+
+class FactorisationRun:
+    """Where a factorisation stands, and its moves.
+
+    Parameters
+    ----------
+    X, mask : ndarrays of shape (n, m)
+        The data, and True where observed.
+    kernel : Kernel
+        Resolved.
+    n_atoms : int
+        Size of the dictionary; at most half as many as there are rows are used.
+    alpha : "auto" or float
+        Weight of the atoms; "auto" is β.
+    monitor : Monitor
+        Told of every sweep and iteration.
+    rng : Generator
+        Draws atoms.
+    """
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        mask: np.ndarray,
+        kernel: Kernel,
+        n_atoms: int,
+        alpha: float | str,
+        monitor: Monitor,
+        rng: np.random.Generator,
+    ):
+        self.mask, self.kernel, self.alpha = mask, kernel, alpha
+        self.monitor, self.rng = monitor, rng
+        self.X = fill(X, mask, "mean")
+        self.holes = Holes(mask)
+        self.damping = np.full(len(X), 0.1)
+        self.scale = float(np.mean(kernel.diagonal(self.X))) or 1.0
+        self.most = max(1, len(X) // 2)
+        self.count = min(n_atoms, self.most)
+        self.atoms: np.ndarray | None = None
+        self.beta = 1.0
+
+    def warm_up(self, first: float, last: float, per_ten: int) -> None:
+        """Sweep while β shrinks; ``last`` itself is left to the descent."""
+        for beta in geometric(first, last, per_ten)[:-1]:
+            self.sweep(beta)
+
+    def sweep(self, beta: float) -> None:
+        """Draw atoms among the rows and let every row take one step towards them."""
+        self.beta, gamma = beta, beta * self.scale
+        count = min(OVER * self.count, self.most)
+        drawn = self.X[self.rng.choice(len(self.X), count, replace=False)]
+        energy = _trimmed(learn(self.kernel, drawn, gamma, in_place=False), gamma)
+        self.X, E, self.damping = self.holes.settle(energy, self.X, self.damping)
+        self.monitor.note(0.5 * float(E.sum()), beta)
+
+    def rescue(self, beta: float) -> int:
+        """Give the worst rows second chances; return how many moved."""
+        betas = [b * self.scale for b in sorted({max(1e-3, beta), beta}, reverse=True)]
+        count = min(OVER * self.count, self.most)
+        self.X, moved = retry_rows(self.kernel, self.X, self.mask, betas, count, self.rng)
+        self.damping[:] = 0.1
+        logger.info("started %d rows again", moved)
+        return moved
+
+    def renew_atoms(self) -> np.ndarray:
+        """Select the atoms among the current rows."""
+        self.atoms = self.X[select_atoms(self.kernel, self.X, self.count)]
+        return self.atoms
+
+    def descend(self, beta: float, max_iter: int) -> float:
+        """Move rows and atoms together at one β; return the objective."""
+        X, kernel, holes, gamma = self.X, self.kernel, self.holes, beta * self.scale
+        atoms = self.renew_atoms() if self.atoms is None else self.atoms
+        self.beta, alpha = beta, self._alpha(beta)
+        by_row = holes.precondition(learn(kernel, atoms, gamma, in_place=False), X)
+        by_atom = precondition_atoms(kernel, X, atoms, gamma)
+        begin = np.append(by_row.forward(holes.pack(X)), by_atom.forward(atoms))
+        size = len(begin) - atoms.size
+
+        def parts(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            rows = holes.unpack(by_row.back(y[:size]), X)
+            return rows, by_atom.back(y[size:].reshape(atoms.shape))
+
+        def objective(y: np.ndarray) -> tuple[float, np.ndarray]:
+            value, rows, moves = evaluate(kernel, *parts(y), gamma, alpha)
+            slope = np.append(by_row.gradient(holes.pack(rows)), by_atom.gradient(moves))
+            return value / gamma, slope / gamma
+
+        latest = begin
+
+        def watch(intermediate_result: OptimizeResult) -> None:
+            nonlocal latest
+            latest = intermediate_result.x.copy()
+            self.monitor.note(float(intermediate_result.fun) * gamma, beta)
+
+        options = {"maxiter": max_iter, "maxcor": 10, "ftol": 1e-15, "gtol": 1e-10}
+        arguments = {"jac": True, "method": "L-BFGS-B", "callback": watch, "options": options}
+        try:
+            return float(minimize(objective, begin, **arguments).fun) * gamma
+        finally:  # also where the monitor ends the run
+            self.X, self.atoms = parts(latest)
+
+    def _alpha(self, beta: float) -> float:
+        if not isinstance(self.alpha, str):
+            return float(self.alpha)
+        # Where k(x, x) is constant atoms cannot run away, and their weight is but a constant.
+        return beta if np.any(self.kernel.diagonal_slope(self.X)) else 0.0
+
+    def converge(self, beta: float, max_iter: int, tol: float) -> str:
+        """Descend at one β until the objective rests."""
+        before = np.inf
+        for left in range(max_iter, 0, -ROUND):
+            value = self.descend(beta, min(ROUND, left))
+            if before - value <= tol * abs(value) * min(ROUND, left):
+                return "converged"
+            before = value
+        return "max_iter"
+
+    def blend(self, model: Dictionary, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return these rows, the ambiguous ones as means of what is plausible, and which are."""
+        X, mask, judges = self.X[rows], self.mask[rows], model.judges
+        tried = try_starts(judges, X, mask, model.rows, k=10, steps=4)
+        both = Candidates(
+            np.concatenate([X[:, None], tried.rows], axis=1),
+            np.concatenate([judges[-1].value(X)[:, None], tried.energy], axis=1),
+        )
+        mixed, ambiguous = both.blend(model.typical, model.unit)
+        # The mean of equal numbers may differ from them in the last bit.
+        return np.where(mask | ~ambiguous[:, None], X, mixed), ambiguous
+
+    def model(self, memory: int, seed: int) -> Dictionary:
+        """Return what has been learned so far."""
+        atoms = self.renew_atoms() if self.atoms is None else self.atoms
+        kept = np.sort(self.rng.permutation(len(self.X))[:memory])
+        n = len(self.X)
+        model = Dictionary(
+            kernel=self.kernel,
+            atoms=atoms,
+            beta=self.beta,
+            scale=self.scale,
+            rows=self.X[kept],
+            mask=self.mask[kept],
+            typical=0.0,
+            seen=n,
+            learned=n,
+            seed=seed,
+        )
+        return model.judging(self.X)
+
+
+def _trimmed(energy: RowEnergy, gamma: float) -> RowEnergy:
+    """Leave out the directions that explain little of any row."""
+    eigenvalues = 1 / np.sum(energy.factor**2, axis=0) - gamma
+    kept = np.ascontiguousarray(energy.factor[:, eigenvalues > TRIM * gamma])
+    return RowEnergy(energy.kernel, energy.landmarks, kept, energy.own)

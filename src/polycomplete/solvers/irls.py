@@ -1,0 +1,255 @@
+"""Iteratively reweighted least squares: the solver of variety-based matrix completion.
+
+Ongie et al. (2017) minimise the Schatten-p penalty through a sequence of weighted least squares
+problems: with the weights W = (K + γI)^(p/2−1) of the current spectrum frozen, the missing entries
+take a step that lowers tr(K(X) W), and the smoothing γ shrinks a little. Here the weights stand on
+both sides of the features (:mod:`polycomplete.solvers.curvature`), and the step solves the least
+squares problem by conjugate gradients instead of following its gradient. So γ can be halved every
+time. A step is taken only if it lowers the objective at its γ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from polycomplete._checks import check_numbers
+from polycomplete.exact import ExactProblem
+from polycomplete.kernels import typical_distance
+from polycomplete.solvers.curvature import Bend, Product, bend, look
+from polycomplete.solvers.restart import rescue
+from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
+from polycomplete.solvers.start import fill
+
+__all__ = ["IRLS", "schedule"]
+
+RESCUE = 1e-6  # second chances are given here; from there on the smoothing only refines
+BACK = 1e-4  # where the path begins again after second chances
+DAMPING = 1e-6  # of a row's own metric: bounds steps in directions that nothing determines
+SOLVED = 0.1  # conjugate gradients end when the residual has fallen to this share
+LONGEST = 60  # conjugate gradient steps
+RENEWED = 3  # iterations after which the preconditioner is made anew
+SHORTER = 0.3  # a step that does not lower the objective is shortened by this
+SHORTEST = 1e-4
+
+
+def schedule(first: float, last: float, factor: float) -> list[float]:
+    """Return the smoothing of each iteration: divided by ``factor`` each time, ending at ``last``.
+
+    Parameters
+    ----------
+    first, last : float
+        Where to begin and to end.
+    factor : float
+        Above 1.
+
+    Returns
+    -------
+    list of float
+
+    Examples
+    --------
+    >>> schedule(1.0, 0.2, 2.0)
+    [1.0, 0.5, 0.25, 0.2]
+    >>> schedule(0.1, 0.2, 2.0)
+    [0.2]
+    """
+    steps = max(0, int(np.ceil(np.log(first / last) / np.log(factor) - 1e-9)))
+    return [first / factor**i for i in range(steps)] + [last]
+
+
+class IRLS(BaseEstimator):
+    """Solve weighted least squares problems while the smoothing shrinks.
+
+    Parameters
+    ----------
+    start : {"mean", "zero", "row-column"}, default="mean"
+        What the missing entries hold at first.
+    first : float, default=1.0
+        The first smoothing, relative to the mean of k(x, x).
+    factor : float, default=2.0
+        The smoothing is divided by this after each iteration. The method's authors take 1.01, with
+        gradient steps.
+    max_iter : int, default=100
+        How often the last smoothing may be repeated until the entries rest.
+    tol : float, default=1e-3
+        Converged when the entries move less than this in an iteration, as a root mean square in
+        units of a column's standard deviation.
+    rescues : int, default=3
+        Rounds of second chances for rows that settled in the wrong place.
+    time_limit : float, optional
+        Seconds after which the run ends with what it has.
+    callback : callable, optional
+        Called with a :class:`~polycomplete.solvers.Progress` after each iteration; the run ends
+        when it returns True.
+
+    Examples
+    --------
+    >>> IRLS(rescues=0)
+    IRLS(rescues=0)
+    """
+
+    #: The smallest smoothing: where "auto" ends on data without noise.
+    default_smoothing = 1e-9
+    #: Where the path ends that choosing by hiding follows.
+    path_end = RESCUE
+
+    def __init__(
+        self,
+        start: str = "mean",
+        first: float = 1.0,
+        factor: float = 2.0,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        rescues: int = 3,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+    ):
+        self.start = start
+        self.first = first
+        self.factor = factor
+        self.max_iter = max_iter
+        self.tol = tol
+        self.rescues = rescues
+        self.time_limit = time_limit
+        self.callback = callback
+
+    def path(
+        self, problem: ExactProblem, time_limit: float | None = None
+    ) -> Iterator[tuple[float, np.ndarray]]:
+        """Yield the smoothing and the completed matrix along the way down.
+
+        Choosing the smoothing by hiding entries follows this path. Its end comes twice, before and
+        after the second chances. A path that runs out of time ends early.
+        """
+        quick = copy(self)
+        quick.time_limit, quick.callback = time_limit, None
+        run = _Run(quick, problem)
+        smoothing = self.first
+        try:
+            for i, smoothing in enumerate(schedule(self.first, RESCUE, self.factor)):
+                run.step(smoothing)
+                if i % 3 == 0 or smoothing == RESCUE:
+                    yield smoothing, run.at.X
+            run.rescue(RESCUE)
+        except Stopped:
+            pass
+        yield smoothing, run.at.X
+
+    def solve(self, problem: ExactProblem, smoothing: float) -> Result:
+        """Minimise the problem down to a smoothing."""
+        run = _Run(self, problem)
+        try:
+            coarse = max(smoothing, RESCUE)
+            for each in schedule(self.first, coarse, self.factor):
+                run.step(each)
+            run.rescue(coarse)
+            for each in schedule(coarse, smoothing, self.factor)[1:-1]:
+                run.step(each)
+            stop = run.converge(smoothing)
+        except Stopped as ended:
+            stop = ended.reason
+        return run.monitor.result(run.at.X, stop, problem.kernel)
+
+
+class _Run:
+    """One run of the solver: where it stands, and its moves."""
+
+    def __init__(self, solver: IRLS, problem: ExactProblem):
+        check_numbers(solver, "first", "max_iter", "factor")
+        check_numbers(solver, "tol", "rescues", zero=True)
+        if solver.time_limit is not None:
+            check_numbers(solver, "time_limit", zero=True)
+        if not solver.factor > 1:
+            raise ValueError(f"IRLS(factor=...) must be above 1, got {solver.factor!r}.")
+        self.solver = solver
+        self.problem = problem.fresh()
+        self.monitor = Monitor(solver.time_limit, solver.callback)
+        self.unit = problem.unit
+        X = fill(problem.X, problem.mask, solver.start)
+        self.at = look(self.problem, problem.pack(X), solver.first * self.unit)
+        self.taken = 0
+        # The standard deviation of a typical column, in which movements are counted.
+        self.spread = typical_distance(problem.X, problem.mask) / np.sqrt(2 * X.shape[1])
+
+    def step(self, smoothing: float) -> float:
+        """Take one step at a smoothing; return how far the entries moved."""
+        if self.at.z.size == 0:
+            return 0.0
+        gamma, before = smoothing * self.unit, self.at.z
+        self.problem.reweigh(before, gamma)
+        value = self.at.value(gamma)
+        here = bend(self.at, gamma)
+        if self.taken % RENEWED == 0:
+            self.blocks = here.inverse(DAMPING)
+        self.taken += 1
+        move = self.problem.pack(direction(here, self.blocks))
+        length = 1.0
+        while length > SHORTEST:
+            # Half the smoothing: the next step looks at this point with it.
+            trial = look(self.problem, before + length * move, gamma / self.solver.factor)
+            reached = trial.value(gamma)
+            if reached <= value:  # False for NaN
+                self.at, value = trial, reached
+                break
+            length *= SHORTER
+        moved = float(np.sqrt(np.mean((self.at.z - before) ** 2))) / self.spread
+        self.monitor.note(value, smoothing)
+        return moved
+
+    def rescue(self, smoothing: float) -> None:
+        """Give the worst rows second chances; keep what lowers the objective."""
+        gamma = smoothing * self.unit
+        for _ in range(self.solver.rescues if self.at.z.size else 0):
+            kept = self.at
+            X, moved = rescue(self.problem, kept.X, gamma)
+            logger.info("started %d rows again", moved)
+            if not moved:
+                return
+            self.at = look(self.problem, self.problem.pack(X), gamma)
+            for again in schedule(max(BACK, smoothing), smoothing, self.solver.factor):
+                self.step(again)
+            if not self.at.value(gamma) < kept.value(gamma):
+                self.at = kept
+                return
+
+    def converge(self, smoothing: float) -> str:
+        """Repeat the last step until the entries rest."""
+        for _ in range(self.solver.max_iter):
+            if self.step(smoothing) < self.solver.tol:
+                return "converged"
+        return "max_iter"
+
+
+def direction(here: Bend, solve: Product) -> np.ndarray:
+    """Return the step of the weighted least squares problem, by conjugate gradients.
+
+    ``solve`` preconditions; the residual is measured as it does.
+
+    Examples
+    --------
+    >>> from polycomplete.kernels import Polynomial
+    >>> from polycomplete.penalties import Schatten
+    >>> X, mask = np.array([[1.0, 2.0], [2.0, 3.0]]), np.array([[True, True], [True, False]])
+    >>> problem = ExactProblem(X, mask, Polynomial(1, 0.0), Schatten(0.5))
+    >>> here = bend(look(problem, np.array([3.0]), 1e-3), 1e-3)
+    >>> bool(direction(here, here.inverse(1e-6))[1, 1] > 0)
+    True
+    """
+    V = np.zeros_like(here.gradient)
+    residual = -here.gradient
+    pointed = way = solve(residual)
+    size = first = float(np.sum(residual * pointed))
+    for _ in range(LONGEST):
+        if not size > SOLVED**2 * first or size == 0:
+            break
+        curved = here.product(way, DAMPING)
+        length = size / float(np.sum(way * curved))
+        V, residual = V + length * way, residual - length * curved
+        pointed = solve(residual)
+        last, size = size, float(np.sum(residual * pointed))
+        way = pointed + (size / last) * way
+    return V
