@@ -3,7 +3,8 @@
     python docs/methods/pictures.py [name ...]
 
 Rows lie in R^12; two of the columns are shown. Grey: the data. Coloured: rows of which a shown
-entry was missing, where the method put them. Beside the error of the method stands that of column means.
+entry was missing, where the method put them. Beside the error of the method stands that of column
+means.
 """
 
 from __future__ import annotations
@@ -45,12 +46,6 @@ def lines(n: int, seed: int = 0) -> np.ndarray:
     return t[:, None] * directions[np.arange(n) % 4]
 
 
-def circle(n: int, seed: int = 0) -> np.ndarray:
-    """Return an ellipse: one equation of degree two."""
-    t = np.random.default_rng(seed).uniform(0, 2 * np.pi, n)
-    return embed(np.c_[np.cos(t), 0.7 * np.sin(t)], seed)
-
-
 def spiral(n: int, seed: int = 0) -> np.ndarray:
     """Return a spiral whose other columns bend in their own ways."""
     t = np.sort(np.random.default_rng(seed).uniform(0.5, 3, n)) * np.pi
@@ -66,13 +61,13 @@ def cloud(n: int, seed: int = 0) -> np.ndarray:
 Data = Callable[..., np.ndarray]
 #: For each method: where it shines and where it fails (data, rows, share observed, caption).
 CASES: dict[str, list[tuple[Data, int, float, str]]] = {
-    "lrmc": [(line, 120, 0.5, "one line"), (circle, 120, 0.5, "an ellipse")],
-    "srmc": [(lines, 120, 0.6, "four lines"), (spiral, 120, 0.6, "a spiral")],
-    "ladmc": [(lines, 200, 0.6, "four lines"), (spiral, 120, 0.6, "a spiral")],
-    "vmc-2": [(circle, 120, 0.5, "an ellipse"), (spiral, 120, 0.6, "a spiral")],
-    "nlmc": [(spiral, 150, 0.5, "a spiral"), (spiral, 20, 0.5, "twenty rows of it")],
-    "kfmc": [(spiral, 1500, 0.5, "a spiral, 1500 rows"), (spiral, 20, 0.5, "twenty rows of it")],
-    "pmc-w": [(spiral, 150, 0.5, "a spiral"), (cloud, 150, 0.5, "independent columns")],
+    "lrmc": [(line, 120, 0.5, "one line"), (spiral, 120, 0.5, "a spiral")],
+    "srmc": [(lines, 200, 0.7, "four lines"), (spiral, 120, 0.5, "a spiral")],
+    "ladmc": [(lines, 200, 0.5, "four lines"), (spiral, 30, 0.5, "thirty rows of a spiral")],
+    "vmc-2": [(spiral, 120, 0.5, "a spiral"), (spiral, 25, 0.5, "25 rows of it")],
+    "nlmc": [(spiral, 150, 0.6, "a spiral"), (spiral, 20, 0.6, "twenty rows of it")],
+    "kfmc": [(spiral, 1500, 0.6, "a spiral, 1500 rows"), (spiral, 20, 0.6, "twenty rows of it")],
+    "pmc-w": [(spiral, 150, 0.6, "a spiral"), (cloud, 150, 0.6, "independent columns")],
 }
 
 

@@ -4,13 +4,15 @@ from polycomplete import datasets, diagnostics, masks, methods, metrics, theory
 from polycomplete.completers import Completer
 from polycomplete.exact import Exact
 from polycomplete.kernels import RBF, Linear, Polynomial
+from polycomplete.lift import Lift
 from polycomplete.methods import KFMC, LADMC, LRMC, NLMC, PMC, SRMC, VMC
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
-from polycomplete.solvers import AdamPlus, Continuation
+from polycomplete.solvers import IRLS, AdamPlus, AugmentedLagrangian, Continuation, SoftImpute
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "IRLS",
     "KFMC",
     "LADMC",
     "LRMC",
@@ -20,16 +22,19 @@ __all__ = [
     "SRMC",
     "VMC",
     "AdamPlus",
+    "AugmentedLagrangian",
     "Completer",
     "Continuation",
     "Equal",
     "Exact",
     "Inverse",
+    "Lift",
     "Linear",
     "Polynomial",
     "Ramp",
     "Schatten",
     "Skip",
+    "SoftImpute",
     "datasets",
     "diagnostics",
     "masks",
