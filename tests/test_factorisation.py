@@ -12,7 +12,12 @@ from polycomplete.rows import learn, settle
 from polycomplete.scaling import ColumnScaler
 from polycomplete.solvers.crossfit import retry_rows
 from polycomplete.solvers.descent import FactorisationRun
-from polycomplete.solvers.dictionary import evaluate, precondition_atoms, select_atoms
+from polycomplete.solvers.dictionary import (
+    Dictionary,
+    evaluate,
+    precondition_atoms,
+    select_atoms,
+)
 from polycomplete.solvers.factorisation import KernelFactorisation
 from polycomplete.solvers.holes import Holes
 from polycomplete.solvers.online import partial_solve
@@ -140,6 +145,7 @@ def test_the_expansion_in_the_holes_is_that_of_whole_rows(kernel, X, mask, atoms
         np.testing.assert_allclose(here.energy, whole.energy[block.rows], rtol=1e-10)
         expected = block.gather(whole.gradient)
         np.testing.assert_allclose(here.gradient, expected, rtol=1e-9, atol=1e-12)
+        assert np.array_equal(block.padding, block.gather(mask))
         for row, columns, H in zip(
             block.rows, block.columns, here.hessian(block.padding, 0.1), strict=True
         ):
@@ -159,6 +165,18 @@ def test_steps_in_the_holes_are_those_of_whole_rows(kernel, X, mask, atoms):
     assert np.array_equal(found[mask], X[mask])
     moved = ~mask.all(axis=1)
     np.testing.assert_allclose(energies[moved], energy.value(found)[moved], rtol=1e-9)
+
+
+@every_kernel
+def test_a_step_in_the_holes_never_costs_energy(kernel, X, mask, atoms):
+    energy, far = learn(kernel, atoms, BETA, in_place=False), np.where(mask, X, 3 * X + 1)
+    for damping in (1e-9, 1e-3):
+        found, _, after = Holes(mask).settle(energy, far, np.full(12, damping))
+        assert np.all(energy.value(found) <= energy.value(far) + 1e-12)
+        refused = (found == far).all(axis=1) & ~mask.all(axis=1)
+        assert np.all(after[refused] == 10 * damping)
+    with_step = ~refused & ~mask.all(axis=1)
+    assert with_step.any()
 
 
 @pytest.mark.parametrize("m", [4, 300])
@@ -221,19 +239,19 @@ def test_the_objective_falls_within_each_stage(kernel, beta):
 
 @every_kernel
 def test_a_tight_tolerance_is_reached(kernel):
-    X, mask = manifold(n=30, m=4, rate=0.7, n_dims=1)
+    X, mask = manifold(n=60, m=6, rate=0.7, n_dims=1)
     X = ColumnScaler.fit(X, mask, "standard").apply(X)
-    solver = KernelFactorisation(
-        n_atoms=4, alpha=1e-2, beta=1e-2, max_iter=20000, tol=1e-12, blend=False
-    )
+    weights = {"alpha": 1e-2, "beta": 1e-4}
+    solver = KernelFactorisation(n_atoms=6, max_iter=20000, tol=1e-12, blend=False, **weights)
     model, result = solver.solve(X, mask, kernel)
     assert result.stop == "converged"
-    value, rows, moves = evaluate(kernel, result.X, model.atoms, 1e-2 * model.scale, 1e-2)
+    gamma = 1e-4 * model.scale
+    value, rows, moves = evaluate(kernel, result.X, model.atoms, gamma, 1e-2)
     assert result.objective[-1] == pytest.approx(value, rel=1e-9)
-    # Against the slopes where the run began.
-    at_first = evaluate(kernel, np.where(mask, X, 0), model.rows[:4], 1e-2 * model.scale, 1e-2)
-    assert np.abs(rows[~mask]).max() < 1e-5 * np.abs(at_first[1]).max()
-    assert np.abs(moves).max() < 1e-5 * np.abs(at_first[2]).max()
+    # Against the slopes where a run begins.
+    first = evaluate(kernel, np.where(mask, X, 0), X[:6], gamma, 1e-2)
+    assert np.abs(rows[~mask]).max() < 1e-6 * np.abs(first[1]).max()
+    assert np.abs(moves).max() < 1e-6 * np.abs(first[2]).max()
 
 
 def soft_impute(X, mask, weight):
@@ -338,6 +356,7 @@ def test_a_row_that_is_not_determined_says_so():
     assert not plain.ambiguous.any()
     others = np.arange(150) != 7
     assert np.array_equal(plain.X[others], result.X[others])
+    assert not np.array_equal(plain.X[7], result.X[7])
 
 
 @pytest.mark.parametrize("columns", [3, 22])
@@ -437,6 +456,14 @@ def test_new_rows_are_completed(learned):
     assert metrics.recovered_share(X[150:], found, mask[150:]) > 0.9
     assert np.array_equal(found[mask[150:]], X[150:][mask[150:]])
     assert ambiguous.mean() < 0.1
+
+
+def test_new_rows_rest_at_the_finest_weight(learned):
+    X, mask, model, _ = learned
+    assert model.beta < 1e-6
+    found, ambiguous = model.complete(X[150:], mask[150:])
+    further, _, _ = settle(model.finest, found, mask[150:], np.full(70, 1e-6), steps=5)
+    assert np.median(np.abs(further - found).max(axis=1)[~ambiguous]) < 1e-5
 
 
 def test_each_new_row_is_completed_by_itself(learned):
@@ -540,9 +567,11 @@ def test_a_batch_does_not_change_the_earlier_model(learned):
 
 def test_a_batch_lowers_the_objective(learned):
     X, mask, model, _ = learned
-    _, result = partial_solve(KernelFactorisation(memory=150), model, X[150:], mask[150:])
+    later, result = partial_solve(KernelFactorisation(memory=150), model, X[150:], mask[150:])
     assert len(result.objective) > 10
     assert np.all(np.diff(result.objective) <= 0)
+    both = {row.tobytes() for row in result.X} & {row.tobytes() for row in later.rows}
+    assert len(both) > 20  # about half of the batch, as it left the descent
 
 
 def test_a_row_that_comes_again_is_remembered_once():
@@ -553,12 +582,21 @@ def test_a_row_that_comes_again_is_remembered_once():
     assert len(model.rows) == 60
 
 
-def test_a_batch_of_rows_that_tell_nothing_changes_no_atoms(learned):
-    X, _, model, _ = learned
-    lone = np.tile(np.arange(16) == 0, (3, 1))
-    solver = KernelFactorisation(memory=150, max_iter=1)
-    _, result = partial_solve(solver, model, X[150:153], lone)
-    assert result.ambiguous.all()
+def test_rows_that_are_not_determined_are_not_learned_from(learned, monkeypatch):
+    X, mask, model, _ = learned
+
+    def nothing_determined(self, X, mask):
+        return np.where(mask, X, 9.0), np.ones(len(X), dtype=bool)
+
+    monkeypatch.setattr(Dictionary, "complete", nothing_determined)
+    solver = KernelFactorisation(memory=150)
+    later, result = partial_solve(solver, model, X[150:], mask[150:])
+    assert np.array_equal(result.X, np.where(mask[150:], X[150:], 9.0))
+    assert not np.any(later.rows == 9.0)
+    # Nothing but rows that are in memory already, and none of them determined.
+    same, result = partial_solve(solver, model, X[:150], mask[:150])
+    assert np.array_equal(same.atoms, model.atoms)
+    assert (same.seen, result.iterations) == (300, 0)
 
 
 def test_time_limit_ends_a_batch(learned):

@@ -209,6 +209,9 @@ class Polynomial(Kernel):
         The degree a.
     offset : float, default=1.0
         b ≥ 0; larger values give the lower degrees more say.
+    relative : bool, default=False
+        Count b in units of the mean squared length of a row, so that it does not depend on the
+        units of the data.
 
     Examples
     --------
@@ -217,9 +220,10 @@ class Polynomial(Kernel):
     36.0
     """
 
-    def __init__(self, degree: int, offset: float = 1.0):
+    def __init__(self, degree: int, offset: float = 1.0, relative: bool = False):
         self.degree = degree
         self.offset = offset
+        self.relative = relative
 
     def resolve(self, X: Array, mask: Array) -> Self:
         """Check the parameters."""
@@ -228,7 +232,13 @@ class Polynomial(Kernel):
                 f"Polynomial(degree=...) must be a whole number from 1, got {self.degree!r}."
             )
         check_numbers(self, "offset", zero=True)
-        return self
+        if not self.relative:
+            return self
+        xp = array_namespace(X)
+        seen = xp.astype(mask, X.dtype)
+        count = xp.clip(xp.sum(seen, axis=0), 1.0, None)
+        length = float(xp.sum(xp.sum(X * X * seen, axis=0) / count))
+        return type(self)(self.degree, float(self.offset) * length)
 
     def _power(self, u: Array, derivative: int) -> Array:
         """Return the derivative of ``(u + b)^a`` of the given order."""

@@ -28,7 +28,7 @@ TALL = 6
 # Arrays of N × N numbers: the moments, their eigenvectors with LAPACK's workspace.
 SQUARE = 6
 #: "auto" takes the lift where there are this many times fewer monomials than rows.
-PAYS = 1.5
+PAYS = 2.0
 
 
 class Monomials:

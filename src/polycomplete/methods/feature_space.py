@@ -167,9 +167,10 @@ class VMC(Completer):
     ----------
     degree : {2, 3}, default=2
         The degree of the monomials.
-    offset : float, default=1.0
-        c of the kernel (x·y + c)^degree; larger values give the lower degrees more say. 0 for
-        subspaces through the origin, then with ``scale=None``.
+    offset : float, default=10.0
+        c of the kernel (x·y + c)^degree, in units of the mean squared length of a row; larger
+        values give the lower degrees more say. 0 for subspaces through the origin, then with
+        ``scale=None``.
     p : float, default=0.5
         The power of the penalty, at most 1.
 
@@ -186,7 +187,7 @@ class VMC(Completer):
     def __init__(
         self,
         degree: int = 2,
-        offset: float = 1.0,
+        offset: float = 10.0,
         p: float = 0.5,
         engine: str | Exact = "auto",
         scale: str | None = "sqrt",
@@ -219,7 +220,7 @@ class VMC(Completer):
         )
 
     def _kernel(self) -> Kernel:
-        return Polynomial(self.degree, self.offset)
+        return Polynomial(self.degree, self.offset, relative=True)
 
     def _default_solver(self) -> IRLS:
         return IRLS()

@@ -40,7 +40,7 @@ AGAIN = 4  # its sweeps in each factor of ten
 ENOUGH = 4.0  # a mean energy of so many β: now the number of atoms limits, not β
 FEWEST_ATOMS, MOST_ATOMS = 40, 300  # of "auto"; a step costs r³
 SLACK = 0.03  # within this of the lowest error the coarsest β wins
-CERTAIN = 1000  # so many hidden entries tell an error to about that; fewer do on clean data
+CERTAIN = 500  # so many hidden entries tell an error to about that, 1/√(2N)
 DRAWS = 3  # hidings at most
 FEW = 0.01  # share of rows that may have moved without the others sweeping again
 

@@ -25,14 +25,14 @@ DAMPING = 1e-3  # of the row's own metric: bounds how soft a direction may be ta
 
 @dataclass(frozen=True)
 class Block:
-    """Rows and the columns of their holes; rows with fewer holes name a column behind the last.
+    """Rows and the columns of their holes; rows with fewer holes name observed entries as well.
 
     Attributes
     ----------
     rows, columns : ndarrays of int, shape (g,) and (g, k)
         Where the holes are.
     padding : ndarray of bool, shape (g, k)
-        Which of them are none.
+        Which of these are none.
     """
 
     rows: np.ndarray
@@ -40,14 +40,15 @@ class Block:
     padding: np.ndarray
 
     def gather(self, A: np.ndarray) -> np.ndarray:
-        """Return the entries of A in the holes, zero for padding."""
-        return np.take_along_axis(_widened(A[self.rows]), self.columns, axis=1)
+        """Return the entries of A in the holes and the padding."""
+        return np.take_along_axis(A[self.rows], self.columns, axis=1)
 
     def scatter(self, values: np.ndarray, A: np.ndarray) -> np.ndarray:
         """Return the rows of A with values in the holes."""
-        wide = _widened(A[self.rows])
-        np.put_along_axis(wide, self.columns, values, axis=1)
-        return wide[:, :-1]
+        rows = A[self.rows]
+        old = np.take_along_axis(rows, self.columns, axis=1)
+        np.put_along_axis(rows, self.columns, np.where(self.padding, old, values), axis=1)
+        return rows
 
     def expand(self, energy: RowEnergy, X: np.ndarray) -> Expansion:
         """Return what :meth:`polycomplete.rows.RowEnergy.expand` does, in the holes only."""
@@ -58,19 +59,14 @@ class Block:
         origin = L.mean(axis=0) if s is t else np.zeros(L.shape[1])  # as there: keep digits
         s, t = np.broadcast_to(s, K.shape), np.broadcast_to(t, K.shape)
         P, x = K @ F, self.gather(X)
-        pull = _widened(L - origin).T[self.columns]
+        pull = (L - origin).T[self.columns]
         pull *= s[:, None, :]
         J = (pull.reshape(g * k, -1) @ F).reshape(g, k, -1)
-        J -= (x - np.append(origin, 0.0)[self.columns])[:, :, None] * (t @ F)[:, None, :]
+        J -= (x - origin[self.columns])[:, :, None] * (t @ F)[:, None, :]
         gradient = kernel.diagonal_slope(rows)[:, None] * x - (J @ P[:, :, None])[:, :, 0]
         a, b = kernel.metric(rows)
         U = (np.sqrt(b)[:, None] * x)[:, :, None] if np.any(b) else J[:, :, :0]
         return Expansion(kernel.diagonal(rows) - np.sum(P * P, axis=1), 2 * gradient, a, J, U)
-
-
-def _widened(A: np.ndarray) -> np.ndarray:
-    """Return A with a column of zeros behind its last."""
-    return np.concatenate([A, np.zeros((len(A), 1), dtype=A.dtype)], axis=1)
 
 
 @dataclass(frozen=True)
@@ -101,7 +97,6 @@ class Holes:
         # Holes first, in their order; behind them the observed entries, as padding.
         columns = np.argsort(self.mask, axis=1, kind="stable")
         padding = np.take_along_axis(self.mask, columns, axis=1)
-        columns[padding] = m
         size = max(1, min(BLOCK_ENTRIES // m, max(SMALLEST, len(order) // 8)))
         groups = (order[begin : begin + size] for begin in range(0, len(order), size))
         return [

@@ -18,6 +18,8 @@ __all__ = ["Lifter", "Lifts", "misfit"]
 SMALL = 160
 #: Bytes of the products that are held for a block of rows.
 BLOCK_BYTES = 32e6
+#: What is lost in a difference, relative to what it is taken from.
+ROUNDING = 1e-15
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,8 @@ class Lifter:
 def misfit(basis: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the squared distance of the lift of each row from a space, with its gradient.
 
-    With an orthonormal basis Z₁ … Z_R of the space it is E(y) = |y|⁴ − Σₖ (yᵀ Zₖ y)².
+    With an orthonormal basis Z₁ … Z_R of the space it is E(y) = |y|⁴ − Σₖ (yᵀ Zₖ y)²; what rounding
+    may have taken away from a difference of |y|⁴ is added.
 
     Parameters
     ----------
@@ -90,7 +93,7 @@ def misfit(basis: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np
     Examples
     --------
     >>> line = np.array([[[0.5, 0.5], [0.5, 0.5]]])
-    >>> misfit(line, np.array([[1.0, 1.0], [1.0, -1.0]]))[0]
+    >>> misfit(line, np.array([[1.0, 1.0], [1.0, -1.0]]))[0].round(9)
     array([0., 4.])
     """
     size, M, _ = basis.shape
@@ -98,7 +101,7 @@ def misfit(basis: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np
     P = (B @ Y[:, :, None])[:, :, 0]
     q = np.sum(Y**2, axis=1)
     gradient = 4 * (q[:, None] * Y - (P[:, None, :] @ B)[:, 0])
-    return q**2 - np.sum(P**2, axis=1), gradient, B
+    return np.maximum(q**2 - np.sum(P**2, axis=1), 0) + ROUNDING * q**2, gradient, B
 
 
 class Lifts:

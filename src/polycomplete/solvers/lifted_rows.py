@@ -21,8 +21,8 @@ BLOCK, BLOCK_BYTES = 32, 64e6
 DOUBT = (1e-8, 1e-4, 1e-2)
 #: Starts from other rows, for rows that the linear starts do not settle.
 NEIGHBOURS = 16
-#: Misfits below this are rounding.
-ROUNDING = 1e-12
+#: Misfits of typical rows below this are not told apart.
+NOTHING = 1e-12
 #: A direction with less curvature than this (4 without any space) is soft.
 SOFT = 4e-3
 
@@ -212,13 +212,15 @@ class LiftedModel:
         where it may move by a quarter of its length at hardly any cost.
         """
         found = self.candidates(Y, seen, first, own)
-        typical = max(self.typical, ROUNDING)
-        # Of two that fit alike the shorter one is the likelier.
-        short = typical * np.sum(found.rows**2, axis=2)
-        rows, several = Candidates(found.rows, found.energy + 2 * short).blend(typical, 1.0)
+        typical = max(self.typical, NOTHING)
+        # Of two that fit alike the shorter one is the likelier, though both are possible.
+        long = typical * np.sum(found.rows**2, axis=2)
+        rows, _ = Candidates(found.rows, found.energy + 2 * long).blend(typical, 1.0)
+        found = Candidates(found.rows, found.energy + long / 25)
+        several, best = found.blend(typical, 1.0)[1], found.best()[0]
         softest = np.empty(len(Y))
         for part in self._blocks(len(Y)):
-            H = curvature(rows[part], misfit(self.basis, rows[part])[2], seen[part], 0.0)
+            H = curvature(best[part], misfit(self.basis, best[part])[2], seen[part], 0.0)
             softest[part] = np.linalg.eigvalsh(H)[:, 0]
         soft = (softest < SOFT) & (softest / 2 * 0.25**2 < typical)
         return np.where(seen, Y, rows), several | soft
@@ -246,7 +248,7 @@ class LiftedModel:
             linear = linear_starts(self.basis, self.shares, Y[part], seen[part])
             starts = np.concatenate([first[part][:, None], linear], axis=1)
             rows[part, :k], E[part, :k] = self._settle(starts, seen[part], steps)
-        high = E.min(axis=1) > 10 * max(self.typical, ROUNDING)
+        high = E.min(axis=1) > 10 * max(self.typical, NOTHING)
         hard = np.flatnonzero(high | self.scarce(seen))
         for block in self._blocks(len(hard)):
             part = hard[block]

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from polycomplete.solvers.lift import BLOCK_BYTES, Lifter, Lifts, misfit
-from polycomplete.solvers.lifted_rows import ROUNDING, LiftedModel, curvature
+from polycomplete.solvers.lifted_rows import NOTHING, LiftedModel, curvature
 from polycomplete.solvers.precondition import RowPreconditioner
 from polycomplete.solvers.result import Monitor, logger
 
@@ -89,7 +89,7 @@ class Run:
         basis, _ = self.lifts.space(begin, rank)
         unit = float(np.mean(self._misfits(basis, begin)))
         self.moved = 0.0
-        if not free.any() or unit <= ROUNDING / 100:
+        if not free.any() or unit <= NOTHING / 100:
             return
         pull = PULL * unit
         change = self._precondition(basis, pull)
@@ -134,7 +134,7 @@ class Run:
         model = replace(self, lifts=Lifts()).model(rank, trusted)
         found = model.candidates(self.start[worst], self.seen[worst], self.Y[worst], steps=8)
         rows, lowest = found.best()
-        better = lowest < GAIN * found.energy[:, 0] - ROUNDING
+        better = lowest < GAIN * found.energy[:, 0] - NOTHING
         self.Y = self.Y.copy()
         self.Y[worst[better]] = np.where(self.seen[worst], self.Y[worst], rows)[better]
         return int(better.sum())

@@ -140,7 +140,7 @@ class Lifting(BaseEstimator):
         for visible, hidden in draws:
             run = Run.begin(X, visible, self.offset, Monitor(limit))
             found.append(Search(run, X, visible, hidden, self.max_iter).best())
-        rank = int(np.median(found)) if found else CAUTIOUS
+        rank = sorted(found)[(len(found) - 1) // 2] if found else CAUTIOUS  # the lower median
         logger.info("chose rank %d by hiding", rank)
         return rank
 
