@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
 import os
 import sys
 from collections import defaultdict
@@ -96,6 +97,35 @@ def one(method: str, name: str, X: np.ndarray, mask: np.ndarray, extra: dict[str
             "their error": theirs[0], "their seconds": theirs[1]}  # fmt: skip
 
 
+class Progress:
+    """The runs so far, written down as they come: a call that breaks off can be taken up again."""
+
+    def __init__(self, path: Path, resume: bool):
+        self.path, self.rows = path, []
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if resume and path.exists():
+            self.rows = [json.loads(line) for line in path.read_text().splitlines()]
+        else:
+            path.write_text("")
+
+    def __contains__(self, key: tuple[str, str]) -> bool:
+        return key in {(row["method"], row["instance"]) for row in self.rows}
+
+    def add(self, row: dict) -> None:
+        """Take a run down."""
+        self.rows.append(row)
+        with self.path.open("a") as file:
+            file.write(json.dumps(row, default=float) + "\n")
+
+    def of(self, chosen_methods: list[str], families: str) -> list[dict]:
+        """Return the runs of some methods and families, in the order of the methods."""
+        found = [row for row in self.rows if row["family"] in families]
+        return sorted(
+            (row for row in found if row["method"] in chosen_methods),
+            key=lambda row: (chosen_methods.index(row["method"]), row["instance"]),
+        )
+
+
 def report_methods(rows: list[dict], scale: float) -> None:
     """Print one line for each method and family, and the seconds of each method."""
     print(f"{'method':14}{'family':>7}{'runs':>5}{'authors':>10}{'ours':>10}{'ratio':>7}"
@@ -154,16 +184,20 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", choices=COMPARED, default=list(COMPARED))
     parser.add_argument("--families", default="abcde")
     parser.add_argument("--jobs", type=int, default=1, help="instances at a time, one thread each")
+    parser.add_argument("--resume", action="store_true", help="keep the runs of a broken-off call")
     args = parser.parse_args()
     scale = eigh_seconds() / REFERENCE_EIGH
     known = {method: authors(COMPARED[method]) for method in args.methods}
+    kept = Progress(args.out / "anchors.jsonl", args.resume)
     tasks = (
         delayed(one)(method, *instance)
         for method in args.methods
         for instance in chosen(args.families)
-        if instance[0] in known[method]
+        if instance[0] in known[method] and (method, instance[0]) not in kept
     )
-    rows = list(Parallel(n_jobs=args.jobs)(tasks))
+    for row in Parallel(n_jobs=args.jobs, return_as="generator_unordered")(tasks):
+        kept.add(row)
+    rows = kept.of(args.methods, args.families)
     print(f"this machine takes {scale:.2f} times the seconds of the authors' code's")
     report_methods(rows, scale)
     report_cells(rows, scale)
