@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from polycomplete._machine import blas_threads_for
-from polycomplete._messages import showing, warn_unconverged
+from polycomplete._messages import showing
 from polycomplete.base import Model
 from polycomplete.kernels import RBF, Kernel
 from polycomplete.methods.solved import Scaled, SolvedCompleter
@@ -30,8 +30,8 @@ class KFMC(SolvedCompleter):
     kernel : Kernel, default=RBF()
         What "close" means.
     n_atoms : "auto" or int, default="auto"
-        Atoms, at most half the number of rows. "auto" is twice the number of columns, at least 20
-        and at most 300.
+        Atoms, at most half the number of rows. "auto" is twice the number of columns, at least 40
+        and at most 300. Several surfaces need more.
     beta : "auto" or float, default="auto"
         Weight of the codes, relative to the mean of k(x, x): how much of a row may stay
         unexplained. "auto" chooses it by hiding observed entries.
@@ -48,7 +48,7 @@ class KFMC(SolvedCompleter):
     callback : callable, optional
         Called with a :class:`~polycomplete.solvers.Progress` after each iteration; the fit ends
         when it returns True.
-    scale : {"standard", "sqrt", "range"} or None, default="sqrt"
+    scale : {"standard", "sqrt", "range"} or None, default="standard"
         How columns are scaled.
 
     Examples
@@ -74,7 +74,7 @@ class KFMC(SolvedCompleter):
         memory: int = 500,
         time_limit: float | None = None,
         callback: Callback | None = None,
-        scale: str | None = "sqrt",
+        scale: str | None = "standard",
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
@@ -135,8 +135,7 @@ class KFMC(SolvedCompleter):
         self.model_, self.result_ = Scaled(scaler, model), result
         self.n_iter_ = max(result.iterations, 1)
         self.row_determined_[rows] &= ~result.ambiguous
-        warn_unconverged(result)
-        return self
+        return self  # a batch takes a few steps only, so that there is nothing to warn of
 
     def _solver(self, shape: tuple[int, int]) -> KernelFactorisation:
         if not isinstance(self.kernel, Kernel):

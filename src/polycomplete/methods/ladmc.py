@@ -26,9 +26,11 @@ class LADMC(SolvedCompleter):
     rank : "auto" or int, default="auto"
         The rank R of the products. "auto" chooses it by hiding observed entries.
     offset : float, default=1.0
-        The square of a constant coordinate that every row gets, in units of a typical entry: it
-        adds linear terms and a constant to the products. 0 for subspaces through the origin, then
-        with ``scale=None``.
+        The squared length of a constant coordinate that every row gets, relative to that of a
+        typical row: it adds linear terms and a constant to the products. 0, with ``scale=None``,
+        is the method as published, for subspaces through the origin; the default finds these too.
+    max_memory : float, optional
+        Bytes that may be taken; 60 % of what is free by default.
     time_limit : float, optional
         Seconds after which the fit ends with what it has.
     callback : callable, optional
@@ -51,6 +53,7 @@ class LADMC(SolvedCompleter):
         self,
         rank: int | str = "auto",
         offset: float = 1.0,
+        max_memory: float | None = None,
         time_limit: float | None = None,
         callback: Callback | None = None,
         scale: str | None = "standard",
@@ -62,6 +65,7 @@ class LADMC(SolvedCompleter):
     ):
         self.rank = rank
         self.offset = offset
+        self.max_memory = max_memory
         self.time_limit = time_limit
         self.callback = callback
         super().__init__(
@@ -77,6 +81,7 @@ class LADMC(SolvedCompleter):
         return Lifting(
             rank=self.rank,
             offset=self.offset,
+            max_memory=self.max_memory,
             time_limit=self.time_limit,
             callback=self.callback,
         )

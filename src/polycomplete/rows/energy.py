@@ -172,7 +172,8 @@ def learn(kernel: Kernel, X: np.ndarray, gamma: float, in_place: bool = True) ->
     True
     """
     K = kernel.gram(X)
-    values, V = linalg.eigh(K, driver="evd", check_finite=False)
+    # SciPy 1.12 cannot take a 1 × 1 matrix to "evd".
+    values, V = linalg.eigh(K, driver="evd" if len(K) > 1 else "ev", check_finite=False)
     values = np.maximum(values, 0)
     # Directions far below γ explain nothing; leaving them out makes all later products smaller.
     kept = values > 1e-3 * gamma

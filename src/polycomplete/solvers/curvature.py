@@ -86,7 +86,8 @@ class Bend:
         self.gradient = np.where(self.problem.free, self.scale * gradient, 0)
         self.left, self.energy = self._prepare(point)
         #: How much of a row the used directions leave: the weight of its own block.
-        self.own = 1 - np.sum(self.left**2 * (1 - self.h), axis=1)
+        least = float(np.min(h, initial=1.0))
+        self.own = np.maximum(1 - np.sum(self.left**2 * (1 - self.h), axis=1), max(least, 1e-15))
 
     def _weights(self, gamma: float) -> np.ndarray:
         """Return wᵢⱼ, kept between a quarter of the smaller and the larger of hᵢ and hⱼ.

@@ -157,6 +157,7 @@ class KernelFactorisation(BaseEstimator):
 
         Choosing β by hiding entries follows this path. It ends early where time runs out.
         """
+        self.check()
         run = self.start(X, mask, kernel, Monitor(time_limit), np.random.default_rng(seed))
         beta = FIRST
         try:
@@ -260,7 +261,7 @@ def _hidings(mask: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]
     """Return several masks of visible and hidden entries; [] where too few can be hidden."""
     draws = [masks.hide(mask, tuning.SHARE, random_state=seed + i) for i in range(DRAWS)]
     count = sum(int(hidden.sum()) for _, hidden in draws)
-    return draws if count >= tuning.TOO_FEW else []
+    return [draw for draw in draws if draw[1].any()] if count >= tuning.TOO_FEW else []
 
 
 def _is_sparse(mask: np.ndarray) -> np.ndarray:

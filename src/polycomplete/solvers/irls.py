@@ -75,7 +75,7 @@ class IRLS(BaseEstimator):
         gradient steps.
     max_iter : int, default=100
         How often the last smoothing may be repeated until the entries rest.
-    tol : float, default=1e-3
+    tol : float, default=2e-3
         Converged when the entries move less than this in an iteration, as a root mean square in
         units of a column's standard deviation.
     rescues : int, default=3
@@ -96,6 +96,8 @@ class IRLS(BaseEstimator):
     default_smoothing = 1e-9
     #: Where the path ends that choosing by hiding follows.
     path_end = RESCUE
+    #: Noisy data suffer little from a small smoothing here: "auto" need not choose one by hiding.
+    steady = True
 
     def __init__(
         self,
@@ -103,7 +105,7 @@ class IRLS(BaseEstimator):
         first: float = 1.0,
         factor: float = 2.0,
         max_iter: int = 100,
-        tol: float = 1e-3,
+        tol: float = 2e-3,
         rescues: int = 3,
         time_limit: float | None = None,
         callback: Callback | None = None,
@@ -120,24 +122,20 @@ class IRLS(BaseEstimator):
     def path(
         self, problem: ExactProblem, time_limit: float | None = None
     ) -> Iterator[tuple[float, np.ndarray]]:
-        """Yield the smoothing and the completed matrix along the way down.
+        """Yield the smoothing and the completed matrix along the way down, without second chances.
 
-        Choosing the smoothing by hiding entries follows this path. Its end comes twice, before and
-        after the second chances. A path that runs out of time ends early.
+        Choosing by hiding entries follows this path. One that runs out of time ends early.
         """
         quick = copy(self)
         quick.time_limit, quick.callback = time_limit, None
-        run = _Run(quick, problem)
-        smoothing = self.first
+        run, smoothing = _Run(quick, problem), self.first
         try:
             for i, smoothing in enumerate(schedule(self.first, RESCUE, self.factor)):
                 run.step(smoothing)
                 if i % 3 == 0 or smoothing == RESCUE:
                     yield smoothing, run.at.X
-            run.rescue(RESCUE)
         except Stopped:
-            pass
-        yield smoothing, run.at.X
+            yield smoothing, run.at.X
 
     def solve(self, problem: ExactProblem, smoothing: float) -> Result:
         """Minimise the problem down to a smoothing."""
@@ -247,7 +245,10 @@ def direction(here: Bend, solve: Product) -> np.ndarray:
         if not size > SOLVED**2 * first or size == 0:
             break
         curved = here.product(way, DAMPING)
-        length = size / float(np.sum(way * curved))
+        steep = float(np.sum(way * curved))
+        if not steep > 0:  # rounding: nothing more to be had in this direction
+            break
+        length = size / steep
         V, residual = V + length * way, residual - length * curved
         pointed = solve(residual)
         last, size = size, float(np.sum(residual * pointed))
