@@ -183,6 +183,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     parser.add_argument("--methods", nargs="+", choices=COMPARED, default=list(COMPARED))
     parser.add_argument("--families", default="abcde")
+    parser.add_argument("--without", help="leave out instances with this in their name")
     parser.add_argument("--jobs", type=int, default=1, help="instances at a time, one thread each")
     parser.add_argument("--resume", action="store_true", help="keep the runs of a broken-off call")
     args = parser.parse_args()
@@ -194,6 +195,7 @@ def main() -> None:
         for method in args.methods
         for instance in chosen(args.families)
         if instance[0] in known[method] and (method, instance[0]) not in kept
+        if args.without is None or args.without not in instance[0]
     )
     for row in Parallel(n_jobs=args.jobs, return_as="generator_unordered")(tasks):
         kept.add(row)
