@@ -35,7 +35,7 @@ SETTINGS = {
 #: Mean relative error of the VMC authors' code (two instances each), by (k, d, share observed).
 AUTHORS = {(5, 2, 0.6): 0.28, (5, 2, 0.7): 0.09, (3, 3, 0.6): 0.25, (3, 3, 0.7): 0.18}
 RATES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-ROWS = (15, 25, 50, 100, 150)
+ROWS = (15, 25, 50, 100)
 
 
 def draw(k: int, d: int, rows: int, seed: int) -> np.ndarray:

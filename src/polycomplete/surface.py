@@ -32,6 +32,8 @@ __all__ = ["Recipe", "Surface", "fit_surface"]
 
 Solver = Any  # Continuation, AdamPlus, or another object with solve and default_smoothing
 
+#: A hidden error, in units of a column's spread, below which the completion is a good start.
+WELL = 0.05
 #: Spreads of the columns that differ by less than this factor need no choice of scaling.
 SIMILAR = 10.0
 
@@ -199,7 +201,7 @@ def pose(X: np.ndarray, mask: np.ndarray, scaler: ColumnScaler, recipe: Recipe) 
 
 
 class Chosen(NamedTuple):
-    """A scaling, a smoothing, and the completion that choosing found there, if it had to look."""
+    """A scaling, a smoothing, and where to begin: what choosing found, if data had no noise."""
 
     scale: str | None
     smoothing: float
@@ -225,11 +227,13 @@ def choose(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Chosen:
     smoothing = choices[scale].smoothing if given is None else given
     logger.info("chose scale %r, smoothing %.0e by hiding: error %.3f of a column's spread",
                 scale, smoothing, choices[scale].error)  # fmt: skip
-    seen = choices[scale].completed
-    begin = seen[min(seen, key=lambda s: abs(np.log(s / smoothing)))]
-    if given is None and smoothing <= recipe.solver.path_end:
-        smoothing = recipe.solver.default_smoothing  # finer was better all along
-    return Chosen(scale, smoothing, begin)
+    if given is None and smoothing <= recipe.solver.path_end:  # finer was better all along
+        # What was found counts as a start only where hidden entries came back well: elsewhere
+        # rows are in wrong places, from which a large smoothing still frees them.
+        well = choices[scale].error < WELL
+        begin = choices[scale].completed.get(smoothing) if well else None
+        return Chosen(scale, recipe.solver.default_smoothing, begin)
+    return Chosen(scale, smoothing)
 
 
 def _judge(
@@ -252,8 +256,7 @@ def _judge(
         logger.info("choosing by hiding %d observed entries, scale %r", hidden.sum(), kind)
         path = recipe.solver.path(pose(X, visible, scaler, recipe), limit)
         patience = tuning.GIVE_UP if len(draws) == 1 else np.inf  # small tables are quick
-        last = getattr(recipe.solver, "path_end", 0.0)
-        found.append(tuning.follow(path, truth, hidden, unit, end, patience, last))
+        found.append(tuning.follow(path, truth, hidden, unit, end, patience))
     return tuning.together(found)
 
 

@@ -110,7 +110,6 @@ def follow(
     unit: np.ndarray,
     end: float = 0.0,
     give_up: float = GIVE_UP,
-    last: float = 0.0,
 ) -> Choice:
     """Follow a path of (smoothing, completed matrix) and choose where to stop.
 
@@ -128,9 +127,6 @@ def follow(
         Do not go below this smoothing.
     give_up : float
         Leave the path once the error is so many times the lowest.
-    last : float
-        The last smoothing, which comes again after costly second chances: these are not asked for
-        where it is no longer among the best.
 
     Returns
     -------
@@ -153,8 +149,7 @@ def follow(
         error = hidden_error(X, completed, hidden, unit)
         if error <= errors.get(smoothing, error):
             errors[smoothing], found[smoothing] = error, completed
-        contender = 1 + SLACK if smoothing <= last else give_up
-        if errors[smoothing] > contender * min(errors.values()):
+        if errors[smoothing] > give_up * min(errors.values()):
             break
     return replace(choice_of(errors), completed=found)
 
