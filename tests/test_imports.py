@@ -29,7 +29,17 @@ print(polycomplete.PMC().fit_transform([[1.0, None], [2.0, 5.0]]).tolist())
 #: From bottom to top; a part imports from layers below its own only.
 LAYERS = [
     {"_checks"},
-    {"_machine", "kernels", "linear", "masks", "scaling", "frames", "theory", "datasets"},
+    {
+        "_machine",
+        "kernels",
+        "linear",
+        "masks",
+        "monomials",
+        "scaling",
+        "frames",
+        "theory",
+        "datasets",
+    },
     {"penalties", "metrics", "tuning"},
     {"exact"},
     {"rows"},
@@ -52,6 +62,7 @@ ASIDE = {
     "frames": set(),
     "tuning": {"masks"},
     "linear": set(),
+    "monomials": set(),
 }
 
 

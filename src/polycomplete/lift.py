@@ -25,11 +25,13 @@ from polycomplete.rows import Expansion, RowEnergy, learn
 __all__ = ["Lift", "LiftEnergy", "LiftProblem", "moments", "pick", "row_energy"]
 
 # Arrays of n × N numbers alive at once: the monomials, a direction's derivative, its parts.
-TALL = 6
+TALL = 8
 # Arrays of N × N numbers: the moments, their eigenvectors with LAPACK's workspace.
 SQUARE = 6
-#: "auto" takes the lift where there are this many times fewer monomials than rows.
+#: "auto" takes the lift where there are this many times fewer monomials than rows, and leading
+#: eigenpairs from this many rows on (make bench-lift).
 PAYS = 2.0
+PARTIAL = 600
 
 
 class Lift(Exact):
@@ -44,7 +46,7 @@ class Lift(Exact):
     Examples
     --------
     >>> Lift().memory_needed(100_000, 10) // 1e6  # MB
-    627.0
+    732.0
     """
 
     eigen, rank = "full", None
@@ -226,7 +228,8 @@ def pick(engine: Exact | None, kernel: Kernel, n_rows: int, n_columns: int) -> E
     engine : Exact, Lift or None
         None leaves the choice.
     kernel : Kernel
-        Only a polynomial one can be lifted.
+        Only a polynomial one can be lifted; its solver begins with a smoothing so large that few
+        eigenpairs matter.
     n_rows, n_columns : int
         The size of the data.
 
@@ -241,7 +244,10 @@ def pick(engine: Exact | None, kernel: Kernel, n_rows: int, n_columns: int) -> E
     """
     if engine is not None:
         return engine
-    return Lift() if _pays(kernel, n_rows, n_columns) else Exact()
+    if _pays(kernel, n_rows, n_columns):
+        return Lift()
+    partial = isinstance(kernel, Polynomial) and n_rows >= PARTIAL
+    return Exact(eigen="partial") if partial else Exact()
 
 
 def _pays(kernel: Kernel, n_rows: int, n_columns: int) -> bool:

@@ -48,7 +48,20 @@ class Point:
 
 
 def look(problem: ExactProblem, z: np.ndarray, gamma: float) -> Point:
-    """Return the point z; ``gamma`` is the smallest smoothing it will be looked at with.
+    """Return the point z, with its spectrum.
+
+    Parameters
+    ----------
+    problem : ExactProblem
+        The problem.
+    z : ndarray
+        The free entries.
+    gamma : float
+        The smallest smoothing it will be looked at with, in the units of the kernel.
+
+    Returns
+    -------
+    Point
 
     Examples
     --------
@@ -195,6 +208,17 @@ class _LiftBend(Bend):
 
 def bend(point: Point, gamma: float) -> Bend:
     """Return gradient and curvature at a point.
+
+    Parameters
+    ----------
+    point : Point
+        Where.
+    gamma : float
+        The smoothing, in the units of the kernel.
+
+    Returns
+    -------
+    Bend
 
     Examples
     --------
