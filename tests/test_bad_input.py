@@ -60,7 +60,7 @@ WRONG = {
     "smoothing": (PMC(smoothing=-1.0), r"smoothing must be .*positive number, got -1\.0"),
     "smoothing zero": (PMC(smoothing=0), "smoothing must be .*positive number, got 0"),
     "no smoothing": (PMC(smoothing=None), "smoothing must be .*positive number, got None"),
-    "engine": (PMC(engine="gpu"), 'engine must be "auto", "exact" .*, got \'gpu\''),
+    "engine": (PMC(engine="gpu"), 'engine must be "auto", "exact".*, got \'gpu\''),
     "eigen": (PMC(engine=Exact(eigen="half")), r"Exact\(eigen=...\) must be .*, got 'half'"),
     "kernel multiple": (
         PMC(kernel=RBF(multiple=-1)),

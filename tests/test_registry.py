@@ -76,8 +76,6 @@ def test_two_of_the_same_name_share_nothing_that_fitting_changes():
 
 
 @pytest.mark.parametrize(("wrong", "hint"), WRONG.items())
-
-
 def test_an_unknown_name_is_refused_with_the_known_ones(wrong, hint):
     with pytest.raises(ValueError, match=f"no method {wrong!r}") as caught:
         methods.get(wrong)
