@@ -442,11 +442,6 @@ def test_path_yields_the_completion_at_shrinking_smoothing():
     assert errors[-1] < 0.1 * errors[0]
 
 
-def test_only_smaller_powers_need_a_chosen_smoothing():
-    assert IRLS().steady(Schatten(0.5))
-    assert not IRLS().steady(Schatten(0.0))
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [("factor", 1.0), ("first", 0.0), ("max_iter", -1), ("tol", -1.0), ("time_limit", "soon")],

@@ -190,7 +190,7 @@ class VMC(Completer):
         offset: float = 10.0,
         p: float = 0.5,
         engine: str | Exact = "auto",
-        scale: str | None = "sqrt",
+        scale: str | None = "auto",
         smoothing: float | str = "auto",
         noise: float | None = None,
         solver: IRLS | Continuation | None = None,

@@ -19,7 +19,6 @@ from sklearn.base import BaseEstimator
 from polycomplete._checks import check_numbers
 from polycomplete.exact import ExactProblem
 from polycomplete.kernels import typical_distance
-from polycomplete.penalties import Schatten
 from polycomplete.solvers.curvature import Bend, Product, bend, look
 from polycomplete.solvers.restart import rescue
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
@@ -117,14 +116,6 @@ class IRLS(BaseEstimator):
         self.rescues = rescues
         self.time_limit = time_limit
         self.callback = callback
-
-    def steady(self, penalty: Schatten) -> bool:
-        """Return whether the smallest smoothing suits noisy data too, so that none need be chosen.
-
-        With p = ½ a smoothing chosen by hiding gains a few per cent at most; from p = 0 downwards
-        it is needed, as with the other solvers.
-        """
-        return penalty.p >= 0.5
 
     def path(
         self, problem: ExactProblem, time_limit: float | None = None
