@@ -13,7 +13,8 @@ from polycomplete.monomials import Monomials
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
 from polycomplete.solvers import Continuation, Progress, curvature
 from polycomplete.solvers.curvature import bend, look, mixed
-from polycomplete.solvers.irls import DAMPING, IRLS, SOLVED, _Run, direction, schedule
+from polycomplete.solvers.irls import DAMPING, IRLS, SOLVED, _Run, direction
+from polycomplete.solvers.stages import stages
 from polycomplete.solvers.start import fill
 
 ENGINES = {"exact": Exact(), "lift": Lift(), "partial": Exact(eigen="partial")}
@@ -179,7 +180,7 @@ def test_blocks_are_those_of_the_curvature_where_rows_do_not_share_a_direction()
     ],
 )
 def test_the_schedule_divides_and_ends_at_the_last(first, last, factor, expected):
-    np.testing.assert_allclose(schedule(first, last, factor), expected)
+    np.testing.assert_allclose(stages(first, last, factor), expected)
 
 
 @every_engine
@@ -189,7 +190,7 @@ def test_the_schedule_divides_and_ends_at_the_last(first, last, factor, expected
 def test_every_step_lowers_the_objective_at_its_smoothing(engine, p, rule, noise):
     problem, _ = curve(engine=engine, rule=rule, p=p, noise=noise)
     run = _Run(IRLS(), problem)
-    for smoothing in (*schedule(1.0, 1e-4, 4.0), 1e-4, 1e-4, 1e-4):
+    for smoothing in (*stages(1.0, 1e-4, 4.0), 1e-4, 1e-4, 1e-4):
         gamma = smoothing * problem.unit
         before = problem.value_and_gradient(run.at.z, gamma)[0]
         run.step(smoothing)
@@ -220,7 +221,7 @@ def test_objective_falls_while_the_smoothing_rests_and_is_that_of_the_result():
     for _, group in groupby(together, key=lambda pair: pair[0]):
         values = [value for _, value in group]
         assert all(b <= a for a, b in pairwise(values))
-    assert result.smoothings[: len(schedule(1.0, 1e-3, 2.0))] == schedule(1.0, 1e-3, 2.0)
+    assert result.smoothings[: len(stages(1.0, 1e-3, 2.0))] == stages(1.0, 1e-3, 2.0)
     gamma = 1e-3 * problem.unit
     value = problem.value_and_gradient(problem.pack(result.X), gamma)[0]
     assert result.objective[-1] == pytest.approx(value, rel=1e-12)
@@ -244,7 +245,7 @@ def test_converged_means_that_the_last_step_moved_less_than_the_tolerance(monkey
     moves, step = [], _Run.step
     monkeypatch.setattr(_Run, "step", lambda *given: moves.append(step(*given)) or moves[-1])
     result = IRLS(tol=1e-4, rescues=0).solve(curve()[0], 1e-3)
-    repeated = moves[len(schedule(1.0, 1e-3, 2.0)) :]
+    repeated = moves[len(stages(1.0, 1e-3, 2.0)) :]
     assert result.stop == "converged"
     assert repeated[-1] < 1e-4 <= min(repeated[:-1])
 
@@ -252,7 +253,7 @@ def test_converged_means_that_the_last_step_moved_less_than_the_tolerance(monkey
 def test_too_few_iterations_say_so():
     result = IRLS(max_iter=2, tol=1e-300, rescues=0).solve(curve()[0], 1e-3)
     assert result.stop == "max_iter"
-    assert result.iterations == len(schedule(1.0, 1e-3, 2.0)) + 2
+    assert result.iterations == len(stages(1.0, 1e-3, 2.0)) + 2
 
 
 def test_the_engines_give_the_same_completion():

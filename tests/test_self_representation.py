@@ -12,8 +12,9 @@ from polycomplete import datasets, masks
 from polycomplete.diagnostics import check_gradient
 from polycomplete.metrics import rse
 from polycomplete.solvers import Progress, row_dictionary
-from polycomplete.solvers.row_dictionary import KNEE, Atoms, append_constant, smooth_abs, stages
+from polycomplete.solvers.row_dictionary import FIRST, KNEE, Atoms, append_constant, smooth_abs
 from polycomplete.solvers.self_representation import RowDictionary, SelfRepresentation, _Run
+from polycomplete.solvers.stages import stages
 from polycomplete.solvers.start import fill
 
 #: Every variant of the method.
@@ -229,7 +230,7 @@ def test_joint_falls_within_each_stage():
         values = [value for _, value in group]
         assert all(b <= a * (1 + 1e-12) for a, b in pairwise(values))
         seen.append(gamma)
-    assert seen == stages(1e-2)
+    assert seen == stages(FIRST, 1e-2, 2.0)
 
 
 def test_the_joint_objective_prefers_other_matrices_to_the_truth():
@@ -292,7 +293,7 @@ def test_too_few_rounds_say_so():
     X, mask = noisy()
     result = SelfRepresentation(0.1, tol=0.0, max_iter=3).solve(X, mask)[1]
     assert result.stop == "max_iter"
-    assert result.iterations == 5 * len(stages(0.1)[:-1]) + 3
+    assert result.iterations == 5 * len(stages(FIRST, 0.1, 2.0)[:-1]) + 3
 
 
 # --- choosing and the path
@@ -301,7 +302,7 @@ def test_too_few_rounds_say_so():
 def test_path_goes_from_coarse_to_fine_and_gets_better_without_noise():
     X, mask = surface(n=100)
     smoothings, completed = zip(*SelfRepresentation().path(X, mask), strict=True)
-    assert list(smoothings) == stages(1e-7)
+    assert list(smoothings) == stages(FIRST, 1e-7, 2.0)
     errors = [rse(X, each, mask) for each in completed]
     assert errors[-1] < 0.1 * errors[0]
     for each in completed:
@@ -340,7 +341,7 @@ def test_a_path_out_of_time_ends_early():
     ],
 )
 def test_stages_fall_by_the_factor_and_end_at_the_last(last, factor, expected):
-    assert stages(last, factor) == expected
+    assert stages(FIRST, last, factor) == expected
 
 
 # --- invariances and limits

@@ -12,8 +12,9 @@ from polycomplete.exact import ExactProblem
 from polycomplete.kernels import RBF, Linear, Polynomial
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten
 from polycomplete.solvers import AdamPlus, Continuation, Progress, continuation
-from polycomplete.solvers.continuation import _Run, stages
+from polycomplete.solvers.continuation import _Run
 from polycomplete.solvers.restart import rescue
+from polycomplete.solvers.stages import stages
 from polycomplete.solvers.start import fill
 from tests import naive
 

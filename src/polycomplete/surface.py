@@ -25,8 +25,8 @@ from polycomplete.penalties import Schatten
 from polycomplete.rows import RowEnergy, candidates, undetermined
 from polycomplete.scaling import ColumnScaler, column_spread
 from polycomplete.solvers import Result
-from polycomplete.solvers.continuation import stages
 from polycomplete.solvers.result import logger
+from polycomplete.solvers.stages import stages
 
 __all__ = ["Recipe", "Surface", "fit_surface"]
 
@@ -161,9 +161,7 @@ def fit_surface(
         started = time.perf_counter()
         scale, smoothing, begin = choose(X, mask, recipe)
         solver = copy(recipe.solver)
-        if (
-            getattr(solver, "time_limit", None) is not None
-        ):  # of the whole fit, the choosing included
+        if getattr(solver, "time_limit", None) is not None:  # of the fit, the choosing included
             solver.time_limit = max(0.0, solver.time_limit - (time.perf_counter() - started))
         scaler = ColumnScaler.fit(X, mask, scale)
         problem = pose(X, mask, scaler, recipe)

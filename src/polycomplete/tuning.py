@@ -41,7 +41,9 @@ class Choice:
     completed: dict[float, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
 
 
-def hidings(mask: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+def hidings(
+    mask: np.ndarray, seed: int, enough: int = ENOUGH, most_times: int = MOST_TIMES
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return masks of visible and hidden entries, several where one hides too few.
 
     Parameters
@@ -50,6 +52,8 @@ def hidings(mask: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
         True where observed.
     seed : int
         Chooses the entries.
+    enough, most_times : int
+        Hide until so many entries can be judged, but not more often.
 
     Returns
     -------
@@ -64,7 +68,7 @@ def hidings(mask: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     (5, 20)
     """
     count = int(masks.hide(mask, SHARE, random_state=seed)[1].sum())
-    times = min(-(-ENOUGH // max(count, 1)), MOST_TIMES)
+    times = min(-(-enough // max(count, 1)), most_times)
     if times * count < TOO_FEW:
         return []
     return [masks.hide(mask, SHARE, random_state=seed + i) for i in range(times)]

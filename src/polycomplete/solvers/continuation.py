@@ -26,35 +26,13 @@ from polycomplete.kernels import typical_distance
 from polycomplete.solvers.precondition import precondition
 from polycomplete.solvers.restart import blend_ambiguous, rescue
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
+from polycomplete.solvers.stages import stages
 from polycomplete.solvers.start import fill
 
-__all__ = ["Continuation", "stages"]
+__all__ = ["Continuation"]
 
 COARSE = 1e-7  # down to here with the kernel as it is; below, with the widened one
 NEAR = 1e3  # so many times coarser than a completion to begin with, rows still find their place
-
-
-def stages(first: float, last: float) -> list[float]:
-    """Return the smoothing of each stage: factors of ten from ``first``, ending at ``last``.
-
-    Parameters
-    ----------
-    first, last : float
-        Where to begin and to end.
-
-    Returns
-    -------
-    list of float
-
-    Examples
-    --------
-    >>> stages(1e-1, 2e-3)
-    [0.1, 0.01, 0.002]
-    >>> stages(1e-3, 1e-2)
-    [0.01]
-    """
-    steps = max(0, int(np.ceil(np.log10(first / last) - 1e-9)))
-    return [float(f"{first / 10**i:.12g}") for i in range(steps)] + [last]
 
 
 class Continuation(BaseEstimator):

@@ -16,36 +16,14 @@ from polycomplete.solvers.dictionary import (
 )
 from polycomplete.solvers.holes import Holes
 from polycomplete.solvers.result import Monitor, logger
+from polycomplete.solvers.stages import stages
 from polycomplete.solvers.start import fill
 
-__all__ = ["FactorisationRun", "geometric"]
+__all__ = ["FactorisationRun"]
 
 OVER = 2  # drawn atoms for each atom to be learned: atoms that are drawn explain less
 TRIM = 0.3  # directions of the drawn atoms with less than this share of β explain too little
 ROUND = 40  # iterations between two renewals of the preconditioners
-
-
-def geometric(first: float, last: float, per_ten: int) -> list[float]:
-    """Return a geometric sequence with so many steps in each factor of ten.
-
-    Parameters
-    ----------
-    first, last : float
-        Where it begins and ends, ``first`` being the larger one.
-    per_ten : int
-        Steps for a factor of ten.
-
-    Returns
-    -------
-    list of float
-
-    Examples
-    --------
-    >>> geometric(1.0, 0.01, 1)
-    [1.0, 0.1, 0.01]
-    """
-    steps = max(0, round(per_ten * np.log10(first / last)))
-    return [float(f"{value:.12g}") for value in np.geomspace(first, last, steps + 1)]
 
 
 class FactorisationRun:
@@ -90,7 +68,7 @@ class FactorisationRun:
 
     def warm_up(self, first: float, last: float, per_ten: int) -> None:
         """Sweep while β shrinks; ``last`` itself is left to the descent."""
-        for beta in geometric(first, last, per_ten)[:-1]:
+        for beta in stages(first, last, 10 ** (1 / per_ten))[:-1]:
             self.sweep(beta)
 
     def sweep(self, beta: float) -> None:

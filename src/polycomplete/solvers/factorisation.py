@@ -20,14 +20,14 @@ from numbers import Integral
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from polycomplete import masks, tuning
+from polycomplete import tuning
 from polycomplete._checks import check_numbers
 from polycomplete.kernels import RBF, Kernel
 from polycomplete.scaling import column_spread
-from polycomplete.solvers.continuation import stages
-from polycomplete.solvers.descent import ROUND, FactorisationRun, geometric
+from polycomplete.solvers.descent import ROUND, FactorisationRun
 from polycomplete.solvers.dictionary import Dictionary
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
+from polycomplete.solvers.stages import stages
 
 __all__ = ["KernelFactorisation"]
 
@@ -161,7 +161,7 @@ class KernelFactorisation(BaseEstimator):
         run = self.start(X, mask, kernel, Monitor(time_limit), np.random.default_rng(seed))
         beta = FIRST
         try:
-            for i, beta in enumerate(geometric(FIRST, COARSE, int(self.sweeps))):
+            for i, beta in enumerate(stages(FIRST, COARSE, 10 ** (1 / self.sweeps))):
                 run.sweep(beta)
                 if i % int(self.sweeps) == 0:
                     yield beta, run.X
@@ -212,7 +212,7 @@ class KernelFactorisation(BaseEstimator):
 
     def _choose(self, run: FactorisationRun, seed: int) -> tuple[float, np.ndarray]:
         """Choose β by hiding observed entries; return it and a completed matrix to go on from."""
-        draws = _hidings(run.mask, seed)
+        draws = tuning.hidings(run.mask, seed, CERTAIN, DRAWS)
         if not draws:
             return tuning.CAUTIOUS, run.X
         spread = column_spread(run.X, run.mask)[1]
@@ -255,13 +255,6 @@ class KernelFactorisation(BaseEstimator):
             raise ValueError(
                 f'n_atoms must be "auto" or a whole number from 1, got {self.n_atoms!r}.'
             )
-
-
-def _hidings(mask: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return several masks of visible and hidden entries; [] where too few can be hidden."""
-    draws = [masks.hide(mask, tuning.SHARE, random_state=seed + i) for i in range(DRAWS)]
-    count = sum(int(hidden.sum()) for _, hidden in draws)
-    return [draw for draw in draws if draw[1].any()] if count >= tuning.TOO_FEW else []
 
 
 def _is_sparse(mask: np.ndarray) -> np.ndarray:

@@ -22,9 +22,10 @@ from polycomplete.kernels import typical_distance
 from polycomplete.solvers.curvature import Bend, Product, bend, look
 from polycomplete.solvers.restart import rescue
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
+from polycomplete.solvers.stages import stages
 from polycomplete.solvers.start import fill
 
-__all__ = ["IRLS", "schedule"]
+__all__ = ["IRLS"]
 
 RESCUE = 1e-6  # second chances are given here; from there on the smoothing only refines
 BACK = 1e-4  # where the path begins again after second chances
@@ -34,31 +35,6 @@ LONGEST = 60  # conjugate gradient steps
 RENEWED = 3  # iterations after which the preconditioner is made anew
 SHORTER = 0.3  # a step that does not lower the objective is shortened by this
 SHORTEST = 1e-4
-
-
-def schedule(first: float, last: float, factor: float) -> list[float]:
-    """Return the smoothing of each iteration: divided by ``factor`` each time, ending at ``last``.
-
-    Parameters
-    ----------
-    first, last : float
-        Where to begin and to end.
-    factor : float
-        Above 1.
-
-    Returns
-    -------
-    list of float
-
-    Examples
-    --------
-    >>> schedule(1.0, 0.2, 2.0)
-    [1.0, 0.5, 0.25, 0.2]
-    >>> schedule(0.1, 0.2, 2.0)
-    [0.2]
-    """
-    steps = max(0, int(np.ceil(np.log(first / last) / np.log(factor) - 1e-9)))
-    return [first / factor**i for i in range(steps)] + [last]
 
 
 class IRLS(BaseEstimator):
@@ -128,7 +104,7 @@ class IRLS(BaseEstimator):
         quick.time_limit, quick.callback = time_limit, None
         run, smoothing = _Run(quick, problem), self.first
         try:
-            for i, smoothing in enumerate(schedule(self.first, RESCUE, self.factor)):
+            for i, smoothing in enumerate(stages(self.first, RESCUE, self.factor)):
                 run.step(smoothing)
                 if i % 3 == 0 or smoothing == RESCUE:
                     yield smoothing, run.at.X
@@ -140,10 +116,10 @@ class IRLS(BaseEstimator):
         run = _Run(self, problem)
         try:
             coarse = max(smoothing, RESCUE)
-            for each in schedule(self.first, coarse, self.factor):
+            for each in stages(self.first, coarse, self.factor):
                 run.step(each)
             run.rescue(coarse)
-            for each in schedule(coarse, smoothing, self.factor)[1:-1]:
+            for each in stages(coarse, smoothing, self.factor)[1:-1]:
                 run.step(each)
             stop = run.converge(smoothing)
         except Stopped as ended:
@@ -206,7 +182,7 @@ class _Run:
             if not moved:
                 return
             self.at = look(self.problem, self.problem.pack(X), gamma)
-            for again in schedule(max(BACK, smoothing), smoothing, self.solver.factor):
+            for again in stages(max(BACK, smoothing), smoothing, self.solver.factor):
                 self.step(again)
             if not self.at.value(gamma) < kept.value(gamma):
                 self.at = kept

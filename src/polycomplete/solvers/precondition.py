@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polycomplete.exact import WIDEST, ExactProblem
-from polycomplete.rows import learn
+from polycomplete.lift import row_energy
 
 __all__ = ["RowPreconditioner", "precondition"]
 
@@ -76,9 +76,9 @@ def precondition(problem: ExactProblem, z: np.ndarray, gamma: float) -> RowPreco
     n, m = X.shape
     if m > WIDEST:
         return None
-    energy = learn(problem.kernel, X, gamma)
+    energy = row_energy(problem.kernel, X, gamma)
     C = np.empty((n, m, m), dtype=X.dtype)
-    size = max(1, int(32e6 / (8 * m * max(energy.factor.shape[1], n))))
+    size = max(1, int(32e6 / (8 * m * max(energy.factor.shape))))
     for begin in range(0, n, size):
         who = np.arange(begin, min(begin + size, n))
         here = energy.expand(X[who], who)

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from polycomplete._machine import blas_threads_for
+from polycomplete.solvers.stages import stages
 
-__all__ = ["KNEE", "Atoms", "RowDictionary", "append_constant", "smooth_abs", "stages"]
+__all__ = ["FIRST", "KNEE", "Atoms", "RowDictionary", "append_constant", "smooth_abs"]
 
 #: Below this share of the length of a typical row a coefficient counts by its square.
 KNEE = 1e-2
@@ -27,29 +28,6 @@ FIRST = 0.5
 BLOCK_BYTES = 32e6  # of the systems that are solved together
 MOST_STEPS, AT_REST = 100, 1e-3  # of a new row: steps, and the coefficient's move that ends them
 TILE = 24  # rows that the widest of OpenBLAS's kernels takes at once
-
-
-def stages(last: float, factor: float = 2.0) -> list[float]:
-    """Return the smoothing of each stage, falling by a factor from 0.5 down to the last.
-
-    Parameters
-    ----------
-    last : float
-        Where to end.
-    factor : float
-        From stage to stage.
-
-    Returns
-    -------
-    list of float
-
-    Examples
-    --------
-    >>> stages(0.1)
-    [0.5, 0.25, 0.125, 0.1]
-    """
-    count = max(0, int(np.ceil(np.log(FIRST / last) / np.log(factor) - 1e-9)))
-    return [float(f"{FIRST / factor**i:.12g}") for i in range(count)] + [last]
 
 
 def smooth_abs(D: np.ndarray) -> np.ndarray:
@@ -221,7 +199,7 @@ class RowDictionary:
     def _represent(self, atoms: Atoms, X: np.ndarray, mask: np.ndarray) -> np.ndarray:
         """Take steps until the coefficients rest, those of each row by themselves."""
         D = np.full((len(X), len(self.atoms)), 1 / len(self.atoms))
-        for gamma in stages(self.smoothing, factor=10):
+        for gamma in stages(FIRST, self.smoothing):
             moving = np.ones(len(X), dtype=bool)
             for _ in range(5 if gamma > self.smoothing else MOST_STEPS):
                 new = atoms.step(smooth_abs(D), X, mask, gamma)

@@ -34,13 +34,14 @@ from polycomplete._machine import blas_threads_for
 from polycomplete.scaling import column_spread
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
 from polycomplete.solvers.row_dictionary import (
+    FIRST,
     KNEE,
     Atoms,
     RowDictionary,
     append_constant,
     smooth_abs,
-    stages,
 )
+from polycomplete.solvers.stages import stages
 from polycomplete.solvers.start import fill
 
 __all__ = ["RowDictionary", "SelfRepresentation"]
@@ -137,7 +138,7 @@ class SelfRepresentation(BaseEstimator):
         with blas_threads_for(len(X)):
             auto = self.smoothing == "auto"
             last = self._choose(X, mask, seed) if auto else float(self.smoothing)
-            for gamma in stages(last) if run.free.any() else []:
+            for gamma in stages(FIRST, last, 2.0) if run.free.any() else []:
                 rounds = self.max_iter if gamma == last else self.rounds
                 stop = run.stage(gamma, rounds, converge=gamma == last)
                 if stop in ("time_limit", "callback"):
@@ -156,7 +157,7 @@ class SelfRepresentation(BaseEstimator):
         quick = copy(self)
         quick.time_limit, quick.callback = time_limit, None
         run = _Run(quick, X, mask)
-        for gamma in stages(END):
+        for gamma in stages(FIRST, END, 2.0):
             stop = run.stage(gamma, self.rounds)
             yield gamma, run.completed()
             if stop == "time_limit":

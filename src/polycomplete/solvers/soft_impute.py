@@ -16,11 +16,12 @@ from polycomplete._checks import check_numbers
 from polycomplete.linear import LinearModel, shrink
 from polycomplete.scaling import column_spread
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
+from polycomplete.solvers.stages import stages
 
 __all__ = ["SoftImpute"]
 
 #: Thresholds fall by this factor from stage to stage, and the path ends here.
-FACTOR, END = 10**-0.25, 1e-3
+FACTOR, END = 10**0.25, 1e-3
 #: Matrices whose smaller side is up to this get all singular values; that is faster there.
 SMALL = 200
 #: Directions beyond those that were needed last, so that further ones are seen coming.
@@ -87,7 +88,7 @@ class SoftImpute(BaseEstimator):
         run = _Run(self, X, mask, monitor)
         stop = "converged"
         try:
-            for share in stages(float(last)):
+            for share in stages(1 / FACTOR, float(last), FACTOR):
                 stop = "converged" if run.stage(share) else "max_iter"
         except Stopped as ended:
             stop = ended.reason
@@ -106,7 +107,7 @@ class SoftImpute(BaseEstimator):
         run = _Run(rough, X, mask, Monitor(self.time_limit and self.time_limit / 2))
         share = 1.0
         try:
-            for share in stages(END):
+            for share in stages(1 / FACTOR, END, FACTOR):
                 run.stage(share)
                 yield share, run.low
         except Stopped:
@@ -119,12 +120,6 @@ class SoftImpute(BaseEstimator):
         found = [tuning.follow(self.path(X, visible), X, hidden, unit)
                  for visible, hidden in tuning.hidings(mask, seed)]  # fmt: skip
         return tuning.together(found).smoothing if found else tuning.CAUTIOUS
-
-
-def stages(last: float) -> list[float]:
-    """Return the thresholds from the first that leaves anything down to the last."""
-    count = max(0, int(np.ceil(np.log(last) / np.log(FACTOR) - 1e-9)))
-    return [FACTOR**i for i in range(1, count)] + [last]
 
 
 class _Run:
