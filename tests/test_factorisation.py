@@ -10,17 +10,17 @@ from polycomplete import datasets, masks, metrics
 from polycomplete.kernels import RBF, Linear, Polynomial
 from polycomplete.rows import RowEnergy, learn, settle
 from polycomplete.scaling import ColumnScaler
-from polycomplete.solvers.crossfit import retry_rows
-from polycomplete.solvers.descent import FactorisationRun
-from polycomplete.solvers.dictionary import (
+from polycomplete.solvers.factorisation import KernelFactorisation
+from polycomplete.solvers.factorisation.crossfit import retry_rows
+from polycomplete.solvers.factorisation.dictionary import (
     Dictionary,
     evaluate,
     precondition_atoms,
     select_atoms,
 )
-from polycomplete.solvers.factorisation import KernelFactorisation
-from polycomplete.solvers.holes import Holes
-from polycomplete.solvers.online import partial_solve
+from polycomplete.solvers.factorisation.holes import Holes
+from polycomplete.solvers.factorisation.online import partial_solve
+from polycomplete.solvers.factorisation.run import FactorisationRun
 from polycomplete.solvers.result import Monitor
 from tests import naive
 

@@ -10,11 +10,11 @@ from polycomplete import tuning
 from polycomplete.datasets import make_polynomial_manifold, make_union_of_subspaces
 from polycomplete.masks import per_row, uniform
 from polycomplete.metrics import rse
-from polycomplete.solvers.lift import Lifter, Lifts, misfit
-from polycomplete.solvers.lifted_rank import CAUTIOUS, ranks
-from polycomplete.solvers.lifted_rows import curvature, linear_starts, settle
-from polycomplete.solvers.lifted_run import Run
 from polycomplete.solvers.lifting import Lifting
+from polycomplete.solvers.lifting.products import Lifter, Lifts, misfit
+from polycomplete.solvers.lifting.rank import CAUTIOUS, ranks
+from polycomplete.solvers.lifting.rows import curvature, linear_starts, settle
+from polycomplete.solvers.lifting.run import Run
 from polycomplete.solvers.result import Monitor
 
 

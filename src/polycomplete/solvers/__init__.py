@@ -2,11 +2,10 @@
 
 from polycomplete.solvers.adam import AdamPlus
 from polycomplete.solvers.continuation import Continuation
-from polycomplete.solvers.factorisation import KernelFactorisation
+from polycomplete.solvers.factorisation import KernelFactorisation, partial_solve
 from polycomplete.solvers.irls import IRLS
 from polycomplete.solvers.lifting import Lifting
 from polycomplete.solvers.nuclear import AugmentedLagrangian
-from polycomplete.solvers.online import partial_solve
 from polycomplete.solvers.result import Progress, Result
 from polycomplete.solvers.self_representation import SelfRepresentation
 from polycomplete.solvers.soft_impute import SoftImpute

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.optimize import minimize
 
-from polycomplete.solvers.lift import BLOCK_BYTES, Lifter, Lifts, misfit
-from polycomplete.solvers.lifted_rows import NOTHING, LiftedModel, curvature
+from polycomplete.solvers.lifting.products import BLOCK_BYTES, Lifter, Lifts, misfit
+from polycomplete.solvers.lifting.rows import NOTHING, LiftedModel, curvature
 from polycomplete.solvers.precondition import RowPreconditioner
 from polycomplete.solvers.result import Monitor, logger
 

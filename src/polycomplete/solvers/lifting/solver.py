@@ -25,12 +25,12 @@ from sklearn.base import BaseEstimator
 from polycomplete import tuning
 from polycomplete._checks import check_numbers
 from polycomplete._machine import free_memory
-from polycomplete.solvers.lifted_rank import CAUTIOUS, Search, largest, most, ranks
-from polycomplete.solvers.lifted_rows import LiftedModel
-from polycomplete.solvers.lifted_run import EXPLAINED, Run
+from polycomplete.solvers.lifting.rank import CAUTIOUS, Search, largest, most, ranks
+from polycomplete.solvers.lifting.rows import LiftedModel
+from polycomplete.solvers.lifting.run import EXPLAINED, Run
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
 
-__all__ = ["LiftedModel", "Lifting"]
+__all__ = ["Lifting"]
 
 #: For the memory: M × M numbers for each row (the preconditioner, the space and copies of both),
 #: Gram matrices alive at once, and bytes of what is held for blocks of rows.

@@ -7,14 +7,14 @@ from scipy.optimize import OptimizeResult, minimize
 
 from polycomplete.kernels import Kernel
 from polycomplete.rows import Candidates, RowEnergy, learn
-from polycomplete.solvers.crossfit import retry_rows, try_starts
-from polycomplete.solvers.dictionary import (
+from polycomplete.solvers.factorisation.crossfit import retry_rows, try_starts
+from polycomplete.solvers.factorisation.dictionary import (
     Dictionary,
     evaluate,
     precondition_atoms,
     select_atoms,
 )
-from polycomplete.solvers.holes import Holes
+from polycomplete.solvers.factorisation.holes import Holes
 from polycomplete.solvers.result import Monitor, logger
 from polycomplete.solvers.stages import stages
 from polycomplete.solvers.start import fill

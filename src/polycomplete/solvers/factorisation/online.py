@@ -14,9 +14,9 @@ from dataclasses import replace
 import numpy as np
 
 from polycomplete.kernels import RBF, Kernel
-from polycomplete.solvers.descent import ROUND
-from polycomplete.solvers.dictionary import Dictionary
-from polycomplete.solvers.factorisation import KernelFactorisation
+from polycomplete.solvers.factorisation.dictionary import Dictionary
+from polycomplete.solvers.factorisation.run import ROUND
+from polycomplete.solvers.factorisation.solver import KernelFactorisation
 from polycomplete.solvers.result import Monitor, Result, Stopped
 
 __all__ = ["partial_solve"]

@@ -13,7 +13,7 @@ import numpy as np
 
 from polycomplete import tuning
 from polycomplete.scaling import column_spread
-from polycomplete.solvers.lifted_run import EXPLAINED, Run
+from polycomplete.solvers.lifting.run import EXPLAINED, Run
 from polycomplete.solvers.result import Stopped
 
 __all__ = ["CAUTIOUS", "Search", "largest", "most", "ranks"]

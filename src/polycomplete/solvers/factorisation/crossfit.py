@@ -12,8 +12,8 @@ import numpy as np
 
 from polycomplete.kernels import Kernel
 from polycomplete.rows import Candidates, RowEnergy, learn, nearest
-from polycomplete.solvers.dictionary import select_atoms
-from polycomplete.solvers.holes import Holes
+from polycomplete.solvers.factorisation.dictionary import select_atoms
+from polycomplete.solvers.factorisation.holes import Holes
 
 __all__ = ["retry_rows", "try_starts"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polycomplete.rows import Candidates
-from polycomplete.solvers.lift import Lifter, misfit
+from polycomplete.solvers.lifting.products import Lifter, misfit
 
 __all__ = ["LiftedModel", "curvature", "linear_starts", "settle"]
 

@@ -1,0 +1,7 @@
+"""KFMC's solver: a few atoms explain every row in feature space, at once or batch by batch."""
+
+from polycomplete.solvers.factorisation.dictionary import Dictionary
+from polycomplete.solvers.factorisation.online import partial_solve
+from polycomplete.solvers.factorisation.solver import KernelFactorisation
+
+__all__ = ["Dictionary", "KernelFactorisation", "partial_solve"]
