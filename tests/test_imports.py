@@ -49,7 +49,7 @@ LAYERS = [
     {"base"},
     {"completers"},
     {"methods"},
-    {"diagnostics"},
+    {"diagnostics", "clustering"},
     {"__init__"},
 ]
 #: Parts beside the core, and all that they may import of the package.

@@ -1,6 +1,7 @@
 """Fill in the missing entries of data that lie on curved low-dimensional surfaces."""
 
-from polycomplete import datasets, diagnostics, masks, methods, metrics, theory
+from polycomplete import clustering, datasets, diagnostics, masks, methods, metrics, theory
+from polycomplete.clustering import SparseSubspaceClustering, SubspaceClusterer
 from polycomplete.completers import Completer
 from polycomplete.exact import Exact
 from polycomplete.kernels import RBF, Linear, Polynomial
@@ -35,6 +36,9 @@ __all__ = [
     "Schatten",
     "Skip",
     "SoftImpute",
+    "SparseSubspaceClustering",
+    "SubspaceClusterer",
+    "clustering",
     "datasets",
     "diagnostics",
     "masks",

@@ -19,7 +19,9 @@ Shape = tuple[int, int]
 Seed = int | np.random.Generator | None
 
 
-def uniform(shape: Shape, rate: float, *, cover: bool = True, random_state: Seed = None) -> Mask:
+def uniform(
+    shape: Shape, rate: float, *, group: int = 1, cover: bool = True, random_state: Seed = None
+) -> Mask:
     """Observe an exact share of the whole matrix, chosen uniformly at random.
 
     Parameters
@@ -28,6 +30,9 @@ def uniform(shape: Shape, rate: float, *, cover: bool = True, random_state: Seed
         Numbers of rows and columns, (n, m).
     rate : float
         Share of observed entries: exactly ``round(rate * n * m)`` are True.
+    group : int
+        So many neighbouring columns are observed or lost together: 2 for the (x, y) of a point that
+        a tracker loses. The share is then that of groups.
     cover : bool
         Let each empty row or column take over an entry of a richer one, while there are any.
     random_state : int, Generator or None
@@ -44,6 +49,11 @@ def uniform(shape: Shape, rate: float, *, cover: bool = True, random_state: Seed
     (10, True)
     """
     n, m = _as_shape(shape)
+    if group < 1 or m % group:
+        raise ValueError(f"group={group} must divide the {m} columns into whole groups.")
+    if group > 1:
+        few = uniform((n, m // group), rate, cover=cover, random_state=random_state)
+        return np.repeat(few, group, axis=1)
     rng = np.random.default_rng(random_state)
     mask = np.zeros((n, m), dtype=bool)
     count = round(_as_share(rate, "rate") * n * m)
