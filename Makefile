@@ -13,7 +13,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads \
-	bench-partial bench-skip bench-tables pictures clean
+	bench-partial bench-skip bench-tables bench-hopkins pictures clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -45,13 +45,18 @@ test-oldest:  ## The tests with the oldest supported dependencies, in an environ
 test-wheel: $(VENV)/.ready  ## Build the wheel, install it alone in a clean environment, use it
 	$(PY) tests/wheel.py
 
-bench: bench-anchors bench-subspaces bench-tables bench-solver bench-skip bench-threads bench-partial  ## All benchmarks
+bench: bench-anchors bench-subspaces bench-tables bench-hopkins bench-solver bench-skip bench-threads bench-partial  ## All benchmarks
 
 bench-anchors: $(VENV)/.ready  ## Error and seconds of every method against its authors' code
 	$(PY) benchmarks/bench_anchors.py --out $(OUT)/benchmarks --jobs $(JOBS)
 
 bench-subspaces: $(VENV)/.ready  ## Unions of subspaces: VMC and LADMC on their home ground
 	$(PY) benchmarks/bench_subspaces.py --out $(OUT)/benchmarks --jobs $(JOBS)
+
+# A quarter of an hour; `make bench-hopkins QUICK=` runs everything, and takes days.
+QUICK ?= --quick
+bench-hopkins: $(VENV)/.ready  ## Motion segmentation with missing entries
+	$(PY) benchmarks/bench_hopkins.py --out $(OUT)/benchmarks --jobs $(JOBS) $(QUICK)
 
 bench-tables: $(VENV)/.ready  ## Ordinary tables against scikit-learn's imputers
 	$(PY) benchmarks/bench_tables.py --out $(OUT)/benchmarks

@@ -65,11 +65,9 @@ def coefficient_matrix(values: np.ndarray, atoms: np.ndarray | None) -> Any:
     """
     if atoms is None:
         return values
-    n, k = values.shape
-    starts = np.arange(0, n * k + 1, k)
-    matrix = sparse.csr_matrix((values.ravel(), atoms.ravel(), starts), shape=(n, n))
-    matrix.eliminate_zeros()
-    return matrix
+    used = values != 0
+    starts = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
+    return sparse.csr_matrix((values[used], atoms[used], starts), shape=(len(values),) * 2)
 
 
 def symmetric_affinity(coefficients: Any) -> Any:
