@@ -155,7 +155,7 @@ def tasks(args: argparse.Namespace) -> Iterator[Task]:
         yield Task("speed", "ssc", "synthetic")
         yield from (Task("speed", method, "1RT2RCR", 6) for method in ("pmc-w", "vmc-2", "lrmc"))
     if "all" in args.parts:
-        for frames in (None, 6):
+        for frames in (6, None):
             for name in names[:: args.every]:
                 yield from (Task("all", method, name, frames, 0.3) for method in args.all_methods)
     if "figure" in args.parts:

@@ -73,7 +73,7 @@ def report_speed(rows: list[dict]) -> None:
 
 def report_all(rows: list[dict], order: list[str]) -> None:
     """Print the errors over all sequences with 30 % missing, by the frames that are kept."""
-    for frames in (None, 6):
+    for frames in (6, None):
         part = [row for row in rows if row["frames"] == frames]
         if not part:
             continue

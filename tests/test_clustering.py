@@ -285,6 +285,17 @@ def test_any_completer_and_any_clusterer_will_do():
     assert parts["clusterer"].random_state is None
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_data_frames_with_nulls_are_taken(library):
+    X = holed()[0]
+    columns = {f"c{j}": [None if np.isnan(x) else x for x in X[:, j]] for j in range(X.shape[1])}
+    frame = pytest.importorskip(library).DataFrame(columns)
+    cut = SubspaceClusterer(n_clusters=3, completer=SimpleImputer(), random_state=0)
+    labels = cut.fit_predict(frame)
+    assert list(cut.feature_names_in_) == list(columns)
+    np.testing.assert_array_equal(labels, cut.fit_predict(X))
+
+
 def test_complete_points_are_not_completed():
     X, truth = union()
     found = SubspaceClusterer(n_clusters=3, completer=SimpleImputer(), random_state=0).fit(X)

@@ -6,11 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin, clone
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
 from polycomplete._messages import warn
 from polycomplete.clustering.ssc import SparseSubspaceClustering
+from polycomplete.frames import to_matrix
 from polycomplete.methods import PMC
 
 __all__ = ["SubspaceClusterer"]
@@ -89,13 +90,15 @@ class SubspaceClusterer(ClusterMixin, BaseEstimator):
         -------
         self
         """
-        matrix = validate_data(
-            self,
-            X,
+        matrix = check_array(
+            to_matrix(X),
             dtype=[np.float64, np.float32],
             ensure_all_finite="allow-nan",
             ensure_min_samples=2,
+            estimator=self,
+            input_name="X",
         )
+        validate_data(self, X, skip_check_array=True)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         clusterer = _ready(self.clusterer, SparseSubspaceClustering, seed)
         clusterer.set_params(n_clusters=self.n_clusters)
