@@ -73,8 +73,9 @@ bench-threads: $(VENV)/.ready  ## One BLAS thread against all of them on small p
 bench-partial: $(VENV)/.ready  ## Partial against full eigendecomposition, growth with n, memory
 	$(PY) benchmarks/bench_partial.py --out $(OUT)/benchmarks
 
-pictures: $(VENV)/.ready  ## The pictures of docs/methods
+pictures: $(VENV)/.ready  ## The pictures of docs/ (one needs the paper's data)
 	$(PY) docs/methods/pictures.py
+	$(PY) docs/clustering_picture.py
 
 clean:  ## Remove environments and outputs
 	rm -rf .venv .venv-oldest .venv-wheel build dist $(OUT) .pytest_cache .mypy_cache .ruff_cache
