@@ -1,5 +1,7 @@
 """Subspace clustering: each part against a naive version, the estimators, bad input, seeds."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -151,6 +153,15 @@ def test_the_nearest_are_found_across_blocks(affine):
         far = -np.abs(unit @ unit.T)
     np.fill_diagonal(far, np.inf)
     np.testing.assert_array_equal(near, np.sort(np.argsort(far, axis=1)[:, :4], axis=1))
+
+
+def test_the_fast_path_never_holds_a_square_matrix():
+    X = rows(4000, 4)
+    tracemalloc.start()
+    self_expression.by_nearest(X, 8.0, False, 10, admm.Schedule(8.0, max_iter=1))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4000**2 * 8 / 4
 
 
 def test_more_columns_than_points_change_nothing():
