@@ -17,6 +17,7 @@ from polycomplete import (
     Completer,
     Continuation,
     Exact,
+    Landmark,
     Polynomial,
     Schatten,
     Skip,
@@ -81,7 +82,9 @@ WRONG = {
     "p word": (NLMC(p="small"), "p must be a number, at most 1, got 'small'"),
     "penalty": (Completer(penalty="nuclear"), "penalty must be .*got 'nuclear'"),
     "skip": (Completer(penalty=Schatten(0.5, Skip(-1))), r"Skip\(s=...\) must be .*, got -1"),
-    "landmark": (PMC(engine="landmark"), "not available yet.*transform the others"),
+    "landmark with noise": (PMC(engine="landmark", noise=1.0), "keeps observed entries"),
+    "rule": (PMC(engine=Landmark(rule="best")), 'rule must be "pivots" or "random"'),
+    "dtype": (PMC(engine=Landmark(dtype="int8")), 'dtype must be "float64" or "float32"'),
     "weights word": (
         Completer(penalty=Schatten(0.5, "ramp")),
         r"Schatten\(weights=...\) must be an object such as Ramp\(\), got 'ramp'",

@@ -7,8 +7,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from polycomplete import NLMC, PMC, AdamPlus, Continuation, datasets, masks, metrics, tuning
+from polycomplete.recipe import choose
 from polycomplete.solvers.result import Monitor
-from polycomplete.surface import choose
 
 
 def manifold(n=100, m=10, rate=0.85, seed=0, **options):

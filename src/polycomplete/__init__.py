@@ -5,6 +5,7 @@ from polycomplete.clustering import SparseSubspaceClustering, SubspaceClusterer
 from polycomplete.completers import Completer
 from polycomplete.exact import Exact
 from polycomplete.kernels import RBF, Linear, Polynomial
+from polycomplete.landmarks import Landmark, Sweeps
 from polycomplete.lift import Lift
 from polycomplete.methods import KFMC, LADMC, LRMC, NLMC, PMC, SRMC, VMC
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
@@ -29,6 +30,7 @@ __all__ = [
     "Equal",
     "Exact",
     "Inverse",
+    "Landmark",
     "Lift",
     "Linear",
     "Polynomial",
@@ -38,6 +40,7 @@ __all__ = [
     "SoftImpute",
     "SparseSubspaceClustering",
     "SubspaceClusterer",
+    "Sweeps",
     "clustering",
     "datasets",
     "diagnostics",

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 # Below this many rows the products of a step are too small to share between BLAS threads: on two
@@ -54,11 +55,37 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()  # looking for the loaded libraries takes milliseconds: once
 
 
+def keep_freed_memory() -> None:
+    """Make the C library keep what arrays give back, instead of returning it to the system.
+
+    glibc asks the system for the memory of every array above a threshold, and fresh memory can
+    cost more than the arithmetic on it. The threshold follows the largest such array that was
+    ever freed, up to 32 MB; one of that size settles it for the process. Elsewhere nothing
+    happens.
+    """
+    del [np.empty(31 * 2**20, dtype=np.uint8)][:]
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+@contextmanager
+def blas_threads(count: int) -> Iterator[None]:
+    """Keep BLAS to so many threads."""
+    with _controller().limit(limits=count, user_api="blas"):
+        yield
+
+
 @contextmanager
 def blas_threads_for(n_rows: int) -> Iterator[None]:
     """Keep BLAS to one thread while a problem is small."""
     if n_rows >= SMALL:
         yield
         return
-    with _controller().limit(limits=1, user_api="blas"):
+    with blas_threads(1):
         yield

@@ -12,6 +12,7 @@ from sklearn.impute import MissingIndicator
 from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from polycomplete._machine import keep_freed_memory
 from polycomplete._messages import showing, warn_dropped, warn_unconverged
 from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
 from polycomplete.scaling import column_spread, is_constant
@@ -34,6 +35,7 @@ class Fitted(NamedTuple):
     completed: np.ndarray
     result: Result
     determined: np.ndarray
+    deviation: np.ndarray | None = None
 
 
 class BaseCompleter(TransformerMixin, BaseEstimator):
@@ -174,12 +176,16 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         matrix, mask = self._validate(X, reset=False)
         completed = np.where(mask, matrix, self._fill()).astype(np.float64)
+        self._complete_rows(completed, mask)
+        return self._deliver(X, matrix, mask, mask, completed)
+
+    def _complete_rows(self, completed: np.ndarray, mask: np.ndarray) -> None:
+        """Complete rows by the model, writing into ``completed``."""
         columns = self._columns
         rows = np.flatnonzero(~mask[:, columns].all(axis=1) & mask[:, columns].any(axis=1))
         if self.model_ is not None and len(rows):
             part = np.ix_(rows, columns)
             completed[part] = self.model_.complete(completed[part], mask[part])[0]
-        return self._deliver(X, matrix, mask, mask, completed)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns that come back.
@@ -220,6 +226,7 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
             self.indicator_ = MissingIndicator(error_on_new=False).fit(np.where(mask, 0.0, np.nan))
         completed = np.where(mask, matrix, self._fill()).astype(np.float64)
         self._check_params()
+        keep_freed_memory()
         with showing(self.verbose):
             self._learn(completed, mask)
         return matrix, mask, completed
@@ -235,11 +242,21 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
         part = np.ix_(rows, self._columns)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         fitted = self._fit_matrix(completed[part], mask[part], seed)
-        self.model_, completed[part], result, determined = fitted
+        self.model_, completed[part], result, determined, deviation = fitted
+        self._note_deviation(deviation, part, mask)
         # scikit-learn wants at least one, also where there was nothing to do.
         self.result_, self.n_iter_ = result, max(result.iterations, 1)
         self.row_determined_[rows] &= determined
         warn_unconverged(result)
+
+    def _note_deviation(
+        self, deviation: np.ndarray | None, part: tuple[np.ndarray, ...], mask: np.ndarray
+    ) -> None:
+        """Keep what is known of how far completed cells may be off."""
+        if deviation is None:
+            return
+        self.cell_std_ = np.where(np.isnan(self.statistics_), np.nan, np.zeros(mask.shape))
+        self.cell_std_[part] = deviation
 
     def _validate(self, X: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
         matrix = check_array(

@@ -5,16 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from polycomplete.base import BaseCompleter, Fitted
+from polycomplete.blockwise import fit_landmarks
 from polycomplete.exact import Exact
 from polycomplete.kernels import RBF, Kernel
-from polycomplete.lift import Lift
+from polycomplete.landmarks import Landmark, LandmarkModel, Sweeps
+from polycomplete.lift import Lift, pick
 from polycomplete.penalties import Ramp, Schatten
+from polycomplete.recipe import Recipe
 from polycomplete.solvers import AdamPlus, Continuation
-from polycomplete.surface import Recipe, Surface, fit_surface
+from polycomplete.surface import Surface, fit_surface
 
 __all__ = ["Completer"]
+
+#: Beyond this many rows "auto" takes the landmark engine (``make bench-scale`` measures both).
+MANY = 400
 
 
 class Completer(BaseCompleter):
@@ -37,11 +44,14 @@ class Completer(BaseCompleter):
         What "close" means.
     penalty : Schatten, default=Schatten(p=-0.5, weights=Ramp())
         How the spectrum of the Gram matrix is charged. None is this default.
-    engine : {"auto", "exact", "lift"}, Exact or Lift, default="auto"
-        How the problem is evaluated: on the Gram matrix of all rows, or, for a polynomial kernel,
-        on its monomials. "auto" takes the latter where it is cheaper.
-    solver : Continuation or AdamPlus, optional
-        How the missing entries move; :class:`~polycomplete.solvers.Continuation` by default.
+    engine : {"auto", "exact", "landmark", "lift"}, or such an object, default="auto"
+        How the problem is evaluated: on the Gram matrix of all rows (:class:`~polycomplete.Exact`,
+        cubic in the rows), by landmarks (:class:`~polycomplete.Landmark`, linear), or, for a
+        polynomial kernel, on its monomials (:class:`~polycomplete.Lift`). "auto" takes the exact
+        engine for small data and what is cheaper for larger.
+    solver : Continuation, Sweeps or AdamPlus, optional
+        How the missing entries move: by default :class:`~polycomplete.solvers.Continuation`, with
+        the landmark engine :class:`~polycomplete.landmarks.Sweeps`.
     scale : {"auto", "standard", "sqrt", "range"} or None, default="auto"
         How columns are scaled, from their observed entries. "sqrt" divides by the square root of
         the standard deviation. "auto" takes "sqrt" for columns of similar spread and otherwise
@@ -71,8 +81,14 @@ class Completer(BaseCompleter):
     ----------
     result_ : Result or None
         Objective history, iterations, seconds and stop reason; None where nothing varied.
-    model_ : Surface or None
+    model_ : Surface, LandmarkModel or None
         The learned surface.
+    engine_ : Exact, Lift or Landmark
+        The engine used.
+    cell_std_ : ndarray of shape (n_samples, n_features)
+        Estimated standard deviation of each completed cell, 0 where observed: from the curvature
+        of the row's energy, scaled so that 68 % of the entries that "auto" hid lie within it. A
+        first estimate; NaN in columns without any observed entry.
     scale_ : str or None
         The scaling used.
     smoothing_ : float
@@ -106,8 +122,8 @@ class Completer(BaseCompleter):
         self,
         kernel: Kernel = RBF(),
         penalty: Schatten | None = None,
-        engine: str | Exact = "auto",
-        solver: Continuation | AdamPlus | None = None,
+        engine: str | Exact | Landmark = "auto",
+        solver: Continuation | Sweeps | AdamPlus | None = None,
         scale: str | None = "auto",
         smoothing: float | str = "auto",
         noise: float | None = None,
@@ -134,7 +150,8 @@ class Completer(BaseCompleter):
             verbose=verbose,
         )
 
-    model_: Surface | None
+    model_: Surface | LandmarkModel | None
+    engine_: Exact | Landmark
     scale_: str | None
     residual_: np.ndarray
 
@@ -151,25 +168,94 @@ class Completer(BaseCompleter):
         self._recipe(seed=0)
 
     def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
-        surface, completed, result, self.scale_ = fit_surface(X, mask, self._recipe(seed))
-        self.smoothing_ = surface.smoothing
-        return Fitted(surface, completed, result, surface.determined)
+        recipe = self._recipe(seed, X.shape)
+        fit = fit_landmarks if isinstance(recipe.engine, Landmark) else fit_surface
+        surface, completed, result, self.scale_, determined, deviation = fit(X, mask, recipe)
+        self.engine_, self.smoothing_ = recipe.engine, surface.smoothing
+        return Fitted(surface, completed, result, determined, deviation)
 
     def _kept_as_observed(self, mask: np.ndarray) -> np.ndarray:
         return np.zeros_like(mask) if self.denoise and self.noise is not None else mask
 
-    def _recipe(self, seed: int) -> Recipe:
-        solver = self._default_solver() if self.solver is None else self.solver
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Return how well each row lies on the learned surface: the lower, the more of an outlier.
+
+        Minus the row's energy, which is its squared distance from the surface in feature space, in
+        units of the usual energy of a training row: about −1 for a row like those, −1000 for one
+        that has no business here. Rows with holes are completed first.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows, with or without holes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+
+        Examples
+        --------
+        >>> from polycomplete import PMC
+        >>> t = np.linspace(-1, 1, 60)
+        >>> arc = np.c_[t, t**2, t**3]
+        >>> arc[::3, 1] = np.nan
+        >>> scores = PMC(random_state=0).fit(arc).score_samples([[0.5, 0.25, 0.125], [0.5, 1, -1]])
+        >>> bool(scores[0] > 100 * scores[1])
+        True
+        """
+        check_is_fitted(self)
+        matrix, mask = self._validate(X, reset=False)
+        if self.model_ is None:
+            return np.zeros(len(matrix))
+        completed = np.where(mask, matrix, self._fill()).astype(np.float64)
+        self._complete_rows(completed, mask)
+        return -self.model_.distance(completed[:, self._columns])
+
+    def _recipe(self, seed: int, shape: tuple[int, ...] = (1, 1)) -> Recipe:
+        kernel = self._kernel()
+        engine = self._engine(kernel, *shape)
+        solver = self.solver
+        if solver is None:
+            landmark = isinstance(engine, Landmark)
+            solver = Sweeps(random_state=seed) if landmark else self._default_solver()
+        if isinstance(engine, Landmark) != isinstance(solver, Sweeps):
+            raise TypeError(
+                "The landmark engine goes with the solver Sweeps, and Sweeps with no other engine; "
+                f"got engine={engine!r} and solver={solver!r}. Leave one of them out."
+            )
         return Recipe(
-            kernel=self._kernel(),
+            kernel=kernel,
             penalty=self._penalty(solver),
-            engine=_engine(self.engine),
+            engine=engine,
             solver=solver,
             scale=self.scale,
             smoothing=self.smoothing,
             noise=self.noise,
             seed=seed,
         )
+
+    def _engine(self, kernel: Kernel, n_rows: int, n_columns: int) -> Exact | Landmark:
+        """Return the engine; "auto" leaves it to the size of the data."""
+        if isinstance(self.engine, Exact | Landmark):
+            return self.engine
+        named: dict[str, Exact | Landmark] = {
+            "exact": Exact(),
+            "lift": Lift(),
+            "landmark": Landmark(),
+        }
+        if isinstance(self.engine, str) and self.engine in named:
+            return named[self.engine]
+        if self.engine != "auto":
+            raise ValueError(
+                'engine must be "auto", "exact", "landmark", "lift", or an Exact, Landmark or Lift '
+                f"object, got {self.engine!r}."
+            )
+        if isinstance(self.solver, Sweeps):
+            return Landmark()
+        suits = self.solver is None and isinstance(self._default_solver(), Continuation)
+        if suits and self.noise is None and n_rows > MANY:
+            return Landmark()
+        return pick(None, kernel, n_rows, n_columns)
 
     def _kernel(self) -> Kernel:
         return self.kernel
@@ -179,20 +265,3 @@ class Completer(BaseCompleter):
 
     def _penalty(self, solver: object) -> Schatten:
         return Schatten(weights=Ramp()) if self.penalty is None else self.penalty
-
-
-def _engine(engine: str | Exact) -> Exact | None:
-    """Return the engine; None leaves it to the size of the data."""
-    if isinstance(engine, Exact):
-        return engine
-    named = {"auto": None, "exact": Exact(), "lift": Lift()}
-    if isinstance(engine, str) and engine in named:
-        return named[engine]
-    if engine == "landmark":
-        raise ValueError(
-            'engine="landmark" is not available yet; use "exact", and for many rows fit on a few '
-            "thousand of them and transform the others."
-        )
-    raise ValueError(
-        f'engine must be "auto", "exact", "lift", or an Exact or Lift object, got {engine!r}.'
-    )

@@ -64,6 +64,9 @@ class Kernel(BaseEstimator):
     Sum(left=Polynomial(degree=2, offset=1), right=Scaled(factor=0.5, kernel=RBF(width=2.0)))
     """
 
+    #: c where both slopes are ``c k(x, y)``; None for other kernels.
+    decay: float | None = None
+
     def resolve(self, X: Array, mask: Array) -> Kernel:
         """Return the kernel with every "auto" replaced by a number from the observed entries."""
         return self
@@ -174,13 +177,19 @@ class RBF(Kernel):
         xp = array_namespace(X)
         # Distances do not change with the origin; rounding is smallest near the data.
         centre = xp.mean(X if Y is None else Y, axis=0)
-        A = X - centre
-        B = A if Y is None else Y - centre
-        squares = xp.sum(A * A, axis=1)[:, None] + xp.sum(B * B, axis=1)[None, :]
-        D = xp.clip(squares - 2 * (A @ B.T), 0.0, None)
+        A = (X - centre) / self._sigma()
+        B = A if Y is None else (Y - centre) / self._sigma()
+        D = A @ B.T
+        D -= 0.5 * xp.sum(A * A, axis=1)[:, None]
+        D -= 0.5 * xp.sum(B * B, axis=1)[None, :]
         if Y is None:
-            D = D * (1 - xp.eye(D.shape[0], dtype=D.dtype))
-        return xp.exp(D / (-2 * self._sigma() ** 2))
+            D *= 1 - xp.eye(D.shape[0], dtype=D.dtype)
+        return xp.exp(xp.clip(D, None, 0.0))
+
+    @property
+    def decay(self) -> float:  # type: ignore[override]
+        """1/σ²."""
+        return self._sigma() ** -2
 
     def slopes(self, X: Array, Y: Array, K: Array) -> tuple[Array, Array]:
         """Return ``K/σ²`` twice."""

@@ -14,7 +14,16 @@ import numpy as np
 
 from polycomplete import masks
 
-__all__ = ["Choice", "best_of", "choice_of", "follow", "hidden_error", "hidings", "together"]
+__all__ = [
+    "Choice",
+    "best_of",
+    "calibration",
+    "choice_of",
+    "follow",
+    "hidden_error",
+    "hidings",
+    "together",
+]
 
 #: Share of the observed entries that is set aside.
 SHARE = 0.1
@@ -27,6 +36,8 @@ TOO_FEW = 20
 CAUTIOUS = 1e-2
 #: Within this of the lowest error the finest smoothing wins: it follows the data most closely.
 SLACK = 0.01
+#: The share of a Gaussian within one standard deviation.
+WITHIN = 0.6827
 #: A path that has come this far above its lowest error is not followed further.
 GIVE_UP = 1.1
 
@@ -178,6 +189,30 @@ def choice_of(errors: dict[float, float]) -> Choice:
     lowest = min(errors.values())
     chosen = min(s for s, e in errors.items() if e <= (1 + SLACK) * lowest)
     return Choice(chosen, errors[chosen], errors)
+
+
+def calibration(errors: np.ndarray, deviations: np.ndarray) -> float:
+    """Return the factor that makes 68 % of the errors smaller than their deviations.
+
+    Parameters
+    ----------
+    errors, deviations : ndarrays of shape (k,)
+        Of entries that were hidden, and what was said of them.
+
+    Returns
+    -------
+    float
+        1 where there is nothing to go by.
+
+    Examples
+    --------
+    >>> calibration(np.array([-1.0, 0.5, 2.0, 3.0]), np.full(4, 0.5)) > 1
+    True
+    """
+    usable = (deviations > 0) & np.isfinite(errors)
+    if not usable.any():
+        return 1.0
+    return float(np.quantile(np.abs(errors[usable]) / deviations[usable], WITHIN)) or 1.0
 
 
 def together(choices: list[Choice]) -> Choice:

@@ -8,6 +8,7 @@ from polycomplete.base import BaseCompleter
 from polycomplete.completers import Completer
 from polycomplete.exact import Exact
 from polycomplete.kernels import RBF, Kernel, Polynomial
+from polycomplete.landmarks import Landmark, Sweeps
 from polycomplete.penalties import Equal, Ramp, Schatten, Skip, Weights
 from polycomplete.solvers import IRLS, AdamPlus, Continuation
 
@@ -21,11 +22,11 @@ class _InFeatureSpace(Completer):
         self,
         kernel: Kernel = RBF(),
         p: float | str = "auto",
-        engine: str | Exact = "auto",
+        engine: str | Exact | Landmark = "auto",
         scale: str | None = "auto",
         smoothing: float | str = "auto",
         noise: float | None = None,
-        solver: Continuation | AdamPlus | None = None,
+        solver: Continuation | Sweeps | AdamPlus | None = None,
         denoise: bool = False,
         missing_values: float = np.nan,
         add_indicator: bool = False,
@@ -119,11 +120,11 @@ class PMC(_InFeatureSpace):
         variant: str = "W",
         kernel: Kernel = RBF(),
         p: float | str = "auto",
-        engine: str | Exact = "auto",
+        engine: str | Exact | Landmark = "auto",
         scale: str | None = "auto",
         smoothing: float | str = "auto",
         noise: float | None = None,
-        solver: Continuation | AdamPlus | None = None,
+        solver: Continuation | Sweeps | AdamPlus | None = None,
         denoise: bool = False,
         missing_values: float = np.nan,
         add_indicator: bool = False,
@@ -189,7 +190,7 @@ class VMC(Completer):
         degree: int = 2,
         offset: float = 10.0,
         p: float = 0.5,
-        engine: str | Exact = "auto",
+        engine: str | Exact | Landmark = "auto",
         scale: str | None = "auto",
         smoothing: float | str = "auto",
         noise: float | None = None,

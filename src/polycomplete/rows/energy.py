@@ -15,9 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from array_api_compat import array_namespace, device
 from scipy import linalg
 
-from polycomplete.kernels import Kernel
+from polycomplete.kernels import Array, Kernel
 
 __all__ = ["Expansion", "RowEnergy", "learn"]
 
@@ -40,22 +41,22 @@ class RowEnergy:
     """
 
     kernel: Kernel
-    landmarks: np.ndarray
-    factor: np.ndarray
-    own: np.ndarray
+    landmarks: Array
+    factor: Array
+    own: Array
 
     def left_out(self) -> np.ndarray:
         """Return the energy of each landmark given the others."""
         return np.maximum(self.value(self.landmarks, np.arange(len(self.landmarks))), 0)
 
-    def value(self, X: np.ndarray, who: np.ndarray | None = None) -> np.ndarray:
+    def value(self, X: Array, who: np.ndarray | None = None) -> Array:
         """Return the energy of each row.
 
         ``who`` names the landmark each row of X takes the place of, which then does not count.
         """
         K = self.kernel.gram(X, self.landmarks)
         P = K @ self.factor
-        E = self.kernel.diagonal(X) - np.sum(P * P, axis=1)
+        E = self.kernel.diagonal(X) - array_namespace(X).sum(P * P, axis=1)
         if who is not None:
             E = E + np.sum(K * self.own[who], axis=1) ** 2
         return E
@@ -101,44 +102,58 @@ class Expansion:
         What the landmarks explain, and what is added back.
     """
 
-    energy: np.ndarray
-    gradient: np.ndarray
-    a: np.ndarray
-    J: np.ndarray
-    U: np.ndarray
+    energy: Array
+    gradient: Array
+    a: Array
+    J: Array
+    U: Array
 
-    def hessian(self, mask: np.ndarray, damping: float | np.ndarray) -> np.ndarray:
+    def hessian(self, mask: Array, damping: float | Array) -> Array:
         """Return the Gauss–Newton matrix of the missing entries; a one for each observed entry.
 
         ``damping`` is added in units of the kernel's metric.
         """
-        J, U = np.where(mask[:, :, None], 0, self.J), np.where(mask[:, :, None], 0, self.U)
-        H = 2 * (U @ U.transpose(0, 2, 1) - J @ J.transpose(0, 2, 1))
-        at = np.arange(mask.shape[1])
-        H[:, at, at] += np.where(mask, 1.0, (2 * self._metric() * (1 + damping))[:, None])
-        return H
+        xp, J, U = array_namespace(self.J), self.J, self.U
+        H = J @ xp.matrix_transpose(J)
+        if U.shape[2]:
+            H -= U @ xp.matrix_transpose(U)
+        free = xp.astype(~mask, J.dtype)
+        H *= (-2 * free)[:, :, None]
+        H *= free[:, None, :]
+        own = xp.where(mask, 1.0, (2 * self._metric() * (1 + damping))[:, None])
+        return H + own[:, :, None] * xp.eye(mask.shape[1], dtype=H.dtype, device=device(H))
 
-    def step(self, mask: np.ndarray, damping: np.ndarray) -> np.ndarray:
+    def step(self, mask: Array, damping: Array) -> Array:
         """Return the damped Newton step of the missing entries; zero for observed ones."""
-        gradient = np.where(mask, 0, self.gradient)
+        xp = array_namespace(self.J)
+        gradient = xp.where(mask, 0.0, self.gradient)
         wide = mask.shape[1] > self.J.shape[2] + self.U.shape[2]
         solve = self._solve_low_rank if wide else self._solve_dense
-        return np.where(mask, 0, -solve(mask, damping, gradient))
+        return xp.where(mask, 0.0, -solve(mask, damping, gradient))
 
-    def _metric(self) -> np.ndarray:
+    def _free(self, mask: Array, A: Array) -> Array:
+        """Return A with zeros for observed entries."""
+        return array_namespace(A).where(mask[:, :, None], 0.0, A)
+
+    def _metric(self) -> Array:
         """Return the metric, floored: a polynomial kernel has none at the origin."""
-        return np.maximum(self.a, max(1e-9 * float(np.max(self.a)), 1e-300))
+        xp = array_namespace(self.a)
+        return xp.clip(self.a, max(1e-9 * float(xp.max(self.a)), 1e-300), None)
 
-    def _solve_dense(self, mask: np.ndarray, damping: np.ndarray, g: np.ndarray) -> np.ndarray:
-        return np.linalg.solve(self.hessian(mask, damping), g[:, :, None])[:, :, 0]
+    def _solve_dense(self, mask: Array, damping: Array, g: Array) -> Array:
+        xp = array_namespace(g)
+        return xp.linalg.solve(self.hessian(mask, damping), g[:, :, None])[:, :, 0]
 
-    def _solve_low_rank(self, mask: np.ndarray, damping: np.ndarray, g: np.ndarray) -> np.ndarray:
+    def _solve_low_rank(self, mask: Array, damping: Array, g: Array) -> Array:
         """Solve by Woodbury's identity: matrices of q × q instead of m × m."""
-        W = np.where(mask[:, :, None], 0, np.concatenate([self.J, self.U], axis=2))
-        sign = np.repeat([-1.0, 1.0], [self.J.shape[2], self.U.shape[2]])
+        xp = array_namespace(g)
+        W = self._free(mask, xp.concat([self.J, self.U], axis=2))
+        ones = xp.ones(W.shape[2], dtype=W.dtype, device=device(W))
+        sign = xp.where(xp.cumulative_sum(ones) > self.J.shape[2], ones, -ones)
         c = (self._metric() * (1 + damping))[:, None, None]
-        small = W.transpose(0, 2, 1) @ W / c + np.diag(sign)
-        inner = np.linalg.solve(small, W.transpose(0, 2, 1) @ g[:, :, None])
+        turned = xp.matrix_transpose(W)
+        diagonal = sign[:, None] * xp.eye(W.shape[2], dtype=W.dtype, device=device(W))
+        inner = xp.linalg.solve(turned @ W / c + diagonal, turned @ g[:, :, None])
         return ((g[:, :, None] - W @ inner / c) / (2 * c))[:, :, 0]
 
 

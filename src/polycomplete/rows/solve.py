@@ -14,8 +14,9 @@ import numpy as np
 
 from polycomplete.rows.energy import RowEnergy
 
-__all__ = ["Candidates", "candidates", "nearest", "settle", "undetermined"]
+__all__ = ["Candidates", "candidates", "near", "nearest", "settle", "undetermined"]
 
+NEAR_ROWS = 128  # rows whose neighbours are looked for at a time
 BLOCK_BYTES = 32e6  # of the largest array of a step: fits the cache of a few cores
 
 
@@ -81,7 +82,38 @@ def nearest(
     if own is not None:
         inside = np.flatnonzero(own >= 0)
         distance[inside, own[inside]] = np.inf
+    if k == 1:
+        return np.argmin(distance, axis=1)[:, None]
     return np.argsort(distance, axis=1, kind="stable")[:, :k]
+
+
+def near(X: np.ndarray, mask: np.ndarray, pool: np.ndarray, k: int) -> np.ndarray:
+    """Return what :func:`nearest` does, through blocks of one shape and so in bounded memory.
+
+    Parameters
+    ----------
+    X, mask : ndarrays of shape (n, m)
+        Rows, and True where observed.
+    pool : ndarray of shape (r, m)
+        Complete rows.
+    k : int
+        How many neighbours.
+
+    Returns
+    -------
+    ndarray of int, shape (n, k)
+
+    Examples
+    --------
+    >>> pool = np.array([[0.0, 9.0], [5.0, 9.0], [1.0, 9.0]])
+    >>> near(np.array([[0.9, 0.0]]), np.array([[True, False]]), pool, k=2)
+    array([[2, 0]])
+    """
+    found = np.empty((len(X), k), dtype=int)
+    for begin in range(0, len(X), NEAR_ROWS):
+        at = np.arange(begin, begin + NEAR_ROWS) % len(X)
+        found[begin : begin + NEAR_ROWS] = nearest(X[at], mask[at], pool, k)[: len(X) - begin]
+    return found
 
 
 def settle(
@@ -129,9 +161,11 @@ def settle(
         here = energy.expand(X, who)
         trial = X + here.step(mask, damping)
         E_trial = energy.value(trial, who)
-        good = E_trial <= here.energy  # False for NaN, so that a wild step is never taken
+        good = np.asarray(
+            E_trial <= here.energy
+        )  # False for NaN, so that a wild step is never taken
         X = np.where(good[:, None], trial, X)
-        E = np.where(good, E_trial, here.energy)
+        E = np.asarray(np.where(good, E_trial, here.energy))
         damping = np.where(good, np.maximum(damping * 0.2, 1e-9), np.minimum(damping * 10, 1e3))
     return X, E, damping
 

@@ -11,9 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from polycomplete.kernels import Kernel
-from polycomplete.rows import Candidates, RowEnergy, learn, nearest
-from polycomplete.solvers.factorisation.dictionary import select_atoms
-from polycomplete.solvers.factorisation.holes import Holes
+from polycomplete.rows import Candidates, Holes, RowEnergy, learn, nearest, pivots
 
 __all__ = ["retry_rows", "try_starts"]
 
@@ -90,7 +88,7 @@ def retry_rows(
 
 
 def _models(kernel: Kernel, X: np.ndarray, betas: Sequence[float], count: int) -> list[RowEnergy]:
-    atoms = X[select_atoms(kernel, X, count)]
+    atoms = X[pivots(kernel, X, count)]
     return [learn(kernel, atoms, beta, in_place=False) for beta in betas]
 
 

@@ -20,7 +20,7 @@ from scipy import linalg
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.rows import RowEnergy, candidates, learn, settle
 
-__all__ = ["AtomPreconditioner", "Dictionary", "evaluate", "precondition_atoms", "select_atoms"]
+__all__ = ["AtomPreconditioner", "Dictionary", "evaluate", "precondition_atoms"]
 
 DAMPING = 0.1  # of the mean curvature: bounds how soft a direction of the atoms may be taken to be
 #: Rows are judged at no finer β than this: below, only the place that happens to be nearest counts.
@@ -83,50 +83,6 @@ def _pull(kernel: Kernel, X: np.ndarray, Y: np.ndarray, K: np.ndarray, G: np.nda
         pull = G * s
         return pull @ Y - pull.sum(axis=1)[:, None] * X
     return (G * s) @ Y - np.sum(G * t, axis=1)[:, None] * X
-
-
-def select_atoms(kernel: Kernel, X: np.ndarray, count: int) -> np.ndarray:
-    """Return the indices of rows that explain the others well, found one after the other.
-
-    The first is the one nearest to the mean, each further one the row that the rows before it
-    explain least: the pivots of an incomplete Cholesky factorisation of the Gram matrix. Atoms
-    that begin there are near the best ones, and rows at the rim of the data have an atom.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Resolved.
-    X : ndarray of shape (n, m)
-        Complete rows.
-    count : int
-        How many at most; fewer where these explain all rows up to rounding.
-
-    Returns
-    -------
-    ndarray of int
-
-    Examples
-    --------
-    >>> from polycomplete.kernels import RBF
-    >>> line = np.array([[0.0], [1.0], [1.1], [2.5]])
-    >>> select_atoms(RBF(width=1.0), line, 3)
-    array([2, 3, 0])
-    """
-    diagonal = kernel.diagonal(X)
-    left, rounding = diagonal.copy(), 1e-14 * float(np.max(diagonal))
-    columns = np.zeros((len(X), min(count, len(X))), dtype=X.dtype)
-    centre = np.sum((X - X.mean(axis=0)) ** 2, axis=1)
-    chosen = [int(np.argmin(centre))]
-    for k in range(columns.shape[1]):
-        at = chosen[-1]
-        column = kernel.gram(X, X[at : at + 1])[:, 0] - columns[:, :k] @ columns[at, :k]
-        columns[:, k] = column / np.sqrt(max(left[at], rounding, 1e-300))
-        left = left - columns[:, k] ** 2
-        following = int(np.argmax(left))
-        if left[following] <= rounding:
-            break
-        chosen.append(following)
-    return np.array(chosen[: columns.shape[1]])
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,14 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from polycomplete.kernels import Kernel
-from polycomplete.rows import Candidates, RowEnergy, learn
+from polycomplete.rows import Candidates, RowEnergy, learn, pivots
 from polycomplete.solvers.factorisation.crossfit import retry_rows, try_starts
 from polycomplete.solvers.factorisation.dictionary import (
     Dictionary,
     evaluate,
     precondition_atoms,
-    select_atoms,
 )
-from polycomplete.solvers.factorisation.holes import Holes
+from polycomplete.solvers.factorisation.packing import PackedHoles
 from polycomplete.solvers.result import Monitor, logger
 from polycomplete.solvers.stages import stages
 from polycomplete.solvers.start import fill
@@ -58,7 +57,7 @@ class FactorisationRun:
         self.mask, self.kernel, self.alpha = mask, kernel, alpha
         self.monitor, self.rng = monitor, rng
         self.X = fill(X, mask, "mean")
-        self.holes = Holes(mask)
+        self.holes = PackedHoles(mask)
         self.damping = np.full(len(X), 0.1)
         self.scale = float(np.mean(kernel.diagonal(self.X))) or 1.0
         self.most = max(1, len(X) // 2)
@@ -91,7 +90,7 @@ class FactorisationRun:
 
     def renew_atoms(self) -> np.ndarray:
         """Select the atoms among the current rows."""
-        self.atoms = self.X[select_atoms(self.kernel, self.X, self.count)]
+        self.atoms = self.X[pivots(self.kernel, self.X, self.count)]
         return self.atoms
 
     def descend(self, beta: float, max_iter: int) -> float:

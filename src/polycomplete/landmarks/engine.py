@@ -1,0 +1,216 @@
+"""The landmark engine: linear in the number of rows, and the problem it poses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from array_api_compat import array_namespace
+from sklearn.base import BaseEstimator
+
+from polycomplete._checks import check_numbers
+from polycomplete._machine import blas_threads, cores, free_memory, keep_freed_memory
+from polycomplete.kernels import Array, Kernel
+from polycomplete.landmarks.energy import Spectrum
+from polycomplete.landmarks.features import Run, moments, whiten
+from polycomplete.penalties import Schatten
+from polycomplete.rows import pivots
+
+__all__ = ["Landmark", "LandmarkProblem"]
+
+CANDIDATES = 3  # rows that are drawn for each landmark; the landmarks are the pivots among them
+FEWEST, MOST = 100, 1000  # landmarks
+SPARE = 1.5  # landmarks for each direction of the surface
+CLOSE = 0.75  # more directions than this for each landmark: there may be more of them
+SMALL = 0.02  # of γ: what landmarks need not express
+LEAST_WEIGHT = 1e-6  # of a row with hardly any observed entry
+RULES = ("pivots", "random")
+
+
+class Landmark(BaseEstimator):
+    """Express the surface by a few of the rows, and complete every row by itself.
+
+    Cost and memory grow linearly with the number of rows. The surface is learned jointly from the
+    best-observed ``max_rows`` rows; every other row is then completed by the learned row energy.
+
+    Parameters
+    ----------
+    n_landmarks : "auto" or int, default="auto"
+        How many rows express the surface. "auto" lets their number grow until what they cannot
+        express is small against the smoothing, up to 1000.
+    rule : {"pivots", "random"}, default="pivots"
+        How landmarks are chosen among rows that are drawn at random, those with many observed
+        entries more often: the rows that the others explain least, or as they were drawn.
+    max_rows : int, default=3000
+        The surface is learned from at most so many rows.
+    n_jobs : "auto" or int, default="auto"
+        Threads; "auto" takes all cores. The result does not depend on it.
+    max_memory : float, optional
+        Bytes that completing may take beyond the data; a quarter of the free memory by default.
+    dtype : {"float64", "float32"}, default="float64"
+        Of the computation. float32 takes half of the memory and of the time, and does not see
+        smoothings below 1e-4.
+
+    Examples
+    --------
+    >>> Landmark(n_landmarks=200)
+    Landmark(n_landmarks=200)
+    """
+
+    def __init__(
+        self,
+        n_landmarks: int | str = "auto",
+        rule: str = "pivots",
+        max_rows: int = 3000,
+        n_jobs: int | str = "auto",
+        max_memory: float | None = None,
+        dtype: str = "float64",
+    ):
+        self.n_landmarks = n_landmarks
+        self.rule = rule
+        self.max_rows = max_rows
+        self.n_jobs = n_jobs
+        self.max_memory = max_memory
+        self.dtype = dtype
+
+    def check_params(self) -> None:
+        """Refuse what makes no sense."""
+        check_numbers(self, "max_rows")
+        for name in ("n_landmarks", "n_jobs"):
+            if getattr(self, name) != "auto":
+                check_numbers(self, name)
+        if self.max_memory is not None:
+            check_numbers(self, "max_memory")
+        if self.rule not in RULES:
+            raise ValueError(f'rule must be "pivots" or "random", got {self.rule!r}.')
+        if self.dtype not in ("float64", "float32"):
+            raise ValueError(f'dtype must be "float64" or "float32", got {self.dtype!r}.')
+
+    @property
+    def bytes_for_blocks(self) -> float:
+        """What the blocks that are worked on at a time may take."""
+        return free_memory() / 4 if self.max_memory is None else float(self.max_memory)
+
+    #: Maps over blocks; that of a pool of threads inside :meth:`pool`.
+    run: Run = staticmethod(map)
+
+    @contextmanager
+    def pool(self) -> Iterator[Landmark]:
+        """Give a copy of the engine that maps over blocks by threads, with one BLAS thread each."""
+        engine = copy(self)
+        keep_freed_memory()
+        jobs = cores() if isinstance(self.n_jobs, str) else int(self.n_jobs)
+        with blas_threads(1):
+            if jobs == 1:
+                yield engine
+                return
+            with ThreadPoolExecutor(jobs) as executor:
+                engine.run = executor.map
+                yield engine
+
+    def pose(
+        self,
+        X: Array,
+        mask: np.ndarray,
+        kernel: Kernel,
+        penalty: Schatten,
+        noise: float | None = None,
+    ) -> LandmarkProblem:
+        """Return the problem of completing these rows; kernel and penalty are resolved."""
+        if noise is not None:
+            raise ValueError(
+                'The landmark engine keeps observed entries; for noise=... use engine="exact", or '
+                "leave noise out and let the smoothing account for it."
+            )
+        self.check_params()
+        return LandmarkProblem(X, mask, kernel, penalty, self)
+
+
+@dataclass(frozen=True)
+class LandmarkProblem:
+    """Rows to be completed jointly.
+
+    Attributes
+    ----------
+    X : array of shape (n, m)
+        Scaled rows; holes hold anything finite.
+    mask : ndarray of bool, shape (n, m)
+        True where observed.
+    kernel, penalty : Kernel and Schatten
+        Resolved.
+    engine : Landmark
+        Its settings.
+    """
+
+    X: Array
+    mask: np.ndarray
+    kernel: Kernel
+    penalty: Schatten
+    engine: Landmark
+
+    @cached_property
+    def unit(self) -> float:
+        """The mean of k(x, x)."""
+        xp = array_namespace(self.X)
+        return float(xp.mean(self.kernel.diagonal(self.X))) or 1.0
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """How much each row counts in what is learned: by its observed share, squared."""
+        return np.maximum(self.mask.mean(axis=1) ** 2, LEAST_WEIGHT)
+
+    def gamma(self, smoothing: float) -> float:
+        """Return γ of the mean covariance; the exact engine has n times as much on a sum."""
+        return smoothing * self.unit / len(self.mask)
+
+    @property
+    def fewest(self) -> int:
+        """How many landmarks to begin with: what the user said, or few."""
+        given = self.engine.n_landmarks
+        return min(len(self.mask), FEWEST if isinstance(given, str) else int(given))
+
+    def more(self, count: int, spectrum: Spectrum, gamma: float, growth: float) -> int:
+        """Return how many landmarks to take next: more where these do not express the surface."""
+        q = int(spectrum.slopes(gamma).shape[0])
+        enough = spectrum.outside <= SMALL * gamma and q <= CLOSE * count
+        if enough or not isinstance(self.engine.n_landmarks, str):
+            return count
+        most = min(MOST, len(self.mask), max(FEWEST, int(SPARE * q)))
+        return max(count, min(int(np.ceil(growth * count)), most))
+
+    def enough(self, X: Array, gamma: float, rng: np.random.Generator) -> Spectrum:
+        """Learn from the rows X with as many landmarks as they need at this γ."""
+        count = self.fewest
+        while True:
+            spectrum = self.spectrum(X, count, rng)
+            more = self.more(count, spectrum, gamma, growth=1.5)
+            if more == count:
+                return spectrum
+            count = more
+
+    def spectrum(
+        self,
+        X: Array,
+        count: int,
+        rng: np.random.Generator,
+        rows: np.ndarray | None = None,
+    ) -> Spectrum:
+        """Choose landmarks among (some of) the rows X and learn from all of these."""
+        xp = array_namespace(X)
+        weights = self.weights if rows is None else self.weights[rows]
+        drawn = CANDIDATES * count if self.engine.rule == "pivots" else count
+        drawn = min(drawn, len(weights))
+        at = rng.choice(len(weights), drawn, replace=False, p=weights / weights.sum())
+        landmarks = xp.take(X, xp.asarray(at), axis=0)
+        if self.engine.rule == "pivots":
+            landmarks = xp.take(
+                landmarks, xp.asarray(pivots(self.kernel, landmarks, count)), axis=0
+            )
+        features = whiten(self.kernel, landmarks)
+        weighed = moments(features, X, xp.asarray(weights, dtype=X.dtype), self.engine.run)
+        return Spectrum(features, weighed, self.penalty)

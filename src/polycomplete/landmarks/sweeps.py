@@ -1,0 +1,201 @@
+"""The solver of the landmark engine: learn the surface, let every row step towards it, repeat.
+
+One Levenberg–Marquardt step of every row for each renewal of the surface; between two sweeps the
+rows keep some of their momentum, which takes ten times fewer sweeps than without. The smoothing
+shrinks as fast as the rows follow: while they still move far, measured against the smoothing, it
+waits. In the end rows in the wrong place get second chances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+
+import numpy as np
+from array_api_compat import array_namespace
+from sklearn.base import BaseEstimator
+
+from polycomplete._checks import check_numbers
+from polycomplete.kernels import Array
+from polycomplete.landmarks.engine import LandmarkProblem
+from polycomplete.landmarks.retries import retry
+from polycomplete.rows import Holes
+from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
+from polycomplete.solvers.stages import stages
+from polycomplete.solvers.start import fill
+
+__all__ = ["Sweeps"]
+
+GROW = 1.1  # of the number of landmarks from one sweep to the next
+SETTLED = 0.25  # squared movement of a row in units of the smoothing at which it shrinks as planned
+SLOWEST, BRISK, FASTEST = 0.2, 0.5, 3.0  # of the planned speed; BRISK where it need not be exact
+FIRST = 5  # sweeps before the movement tells anything
+NEAR = 1e3  # so many times coarser than a completion to begin with, rows still find their place
+AGAIN = 100.0  # after second chances the smoothing is so many times larger again
+
+
+class Sweeps(BaseEstimator):
+    """Sweeps over all rows under a shrinking smoothing, for the landmark engine.
+
+    Parameters
+    ----------
+    first : float, default=1.0
+        The first smoothing, relative to the mean of k(x, x).
+    per_ten : float, default=8
+        Sweeps in which the smoothing falls by a factor of ten, if rows follow easily.
+    momentum : float, default=0.8
+        The share of its last movement that a row keeps.
+    rest : int, default=10
+        Sweeps at the last smoothing.
+    max_iter : int, default=400
+        The most sweeps.
+    rescues : int, default=3
+        Rounds of second chances for rows in the wrong place.
+    start : {"mean", "zero", "row-column"}, default="mean"
+        What the missing entries hold at first.
+    random_state : int, default=0
+        Draws landmarks.
+    time_limit : float, optional
+        Seconds after which the run ends with what it has.
+    callback : callable, optional
+        Called with a :class:`~polycomplete.solvers.Progress` after each sweep; the run ends when
+        it returns True.
+
+    Examples
+    --------
+    >>> Sweeps(momentum=0.5)
+    Sweeps(momentum=0.5)
+    """
+
+    #: The smallest smoothing: where "auto" ends on data without noise.
+    default_smoothing = 1e-7
+    #: Where the path ends that choosing by hiding follows.
+    path_end = 1e-7
+
+    def __init__(
+        self,
+        first: float = 1.0,
+        per_ten: float = 8,
+        momentum: float = 0.8,
+        rest: int = 10,
+        max_iter: int = 400,
+        rescues: int = 3,
+        start: str = "mean",
+        random_state: int = 0,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+    ):
+        self.first = first
+        self.per_ten = per_ten
+        self.momentum = momentum
+        self.rest = rest
+        self.max_iter = max_iter
+        self.rescues = rescues
+        self.start = start
+        self.random_state = random_state
+        self.time_limit = time_limit
+        self.callback = callback
+
+    def path(
+        self, problem: LandmarkProblem, time_limit: float | None = None
+    ) -> Iterator[tuple[float, Array]]:
+        """Yield the smoothing and the completed rows, twice for each factor of ten.
+
+        Choosing the smoothing by hiding entries follows this path. The last stage comes twice,
+        before and after second chances. A path that runs out of time ends early.
+        """
+        quick = copy(self)
+        quick.time_limit, quick.callback = time_limit, None
+        run = SweepRun(quick, problem)
+        grid = stages(self.first, self.path_end, 10**0.5)
+        try:
+            for smoothing in run.shrink(self.first, self.path_end, BRISK):
+                while len(grid) > 1 and smoothing <= grid[0]:
+                    yield grid.pop(0), run.X
+            yield self.path_end, run.X
+            if run.rescue(self.path_end):
+                for _ in run.shrink(self.path_end, self.path_end):
+                    pass
+        except Stopped:
+            pass
+        yield grid[0], run.X
+
+    def solve(
+        self, problem: LandmarkProblem, smoothing: float, begin: np.ndarray | None = None
+    ) -> Result:
+        """Complete the rows of a problem, down to a smoothing.
+
+        ``begin`` is a completion that was found near that smoothing: then fewer sweeps lead there.
+        """
+        run = SweepRun(self, problem, begin)
+        first = self.first if begin is None else min(self.first, NEAR * smoothing)
+        try:
+            for _ in run.shrink(first, smoothing):
+                pass
+            for _ in range(self.rescues):
+                if not run.rescue(smoothing):
+                    break
+                for _ in run.shrink(min(self.first, AGAIN * smoothing), smoothing, BRISK):
+                    pass
+            stop = "converged" if run.arrived else "max_iter"
+        except Stopped as ended:
+            stop = ended.reason
+        return run.monitor.result(run.X, stop, problem.kernel)
+
+
+class SweepRun:
+    """Where a run stands, and its moves."""
+
+    def __init__(self, solver: Sweeps, problem: LandmarkProblem, begin: np.ndarray | None = None):
+        check_numbers(solver, "first", "per_ten", "max_iter")
+        check_numbers(solver, "momentum", "rest", "rescues", zero=True)
+        self.solver, self.problem = solver, problem
+        self.monitor = Monitor(solver.time_limit, solver.callback)
+        self.rng = np.random.default_rng(solver.random_state)
+        X, mask = problem.X, problem.mask
+        self.X = fill(X, mask, solver.start) if begin is None else np.where(mask, X, begin)
+        self.before = self.X
+        self.holes = Holes(mask)
+        self.damping = np.full(len(mask), 0.1, dtype=self.X.dtype)
+        self.smoothing, self.arrived = solver.first, False
+        self.count = problem.fewest
+
+    def shrink(self, first: float, last: float, slowest: float = SLOWEST) -> Iterator[float]:
+        """Sweep while the smoothing shrinks, and some more; yield the smoothing of each sweep."""
+        solver, self.before = self.solver, self.X
+        smoothing, rested, self.arrived = first, 0, False
+        for count in range(solver.max_iter):
+            moved = self.sweep(smoothing)
+            yield smoothing
+            if smoothing <= last * (1 + 1e-9):
+                rested += 1
+                if rested >= solver.rest:
+                    self.arrived = True
+                    return
+            ease = SETTLED / max(moved, 1e-300)
+            speed = 1.0 if count < FIRST else float(np.clip(ease, slowest, FASTEST))
+            smoothing = max(last, smoothing * 10 ** (-speed / solver.per_ten))
+
+    def sweep(self, smoothing: float) -> float:
+        """Learn the surface and let every row take a step; return how far rows moved.
+
+        The squared movement of the median row, as seen by the kernel, in units of γ.
+        """
+        xp = array_namespace(self.X)
+        problem, gamma = self.problem, self.problem.gamma(smoothing)
+        Y = self.X + self.solver.momentum * (self.X - self.before)
+        spectrum = problem.spectrum(Y, self.count, self.rng)
+        energy, self.smoothing = spectrum.energy(gamma), smoothing
+        self.before = self.X
+        self.X, E, self.damping = self.holes.settle(energy, Y, self.damping, run=problem.engine.run)
+        self.count = problem.more(self.count, spectrum, gamma, GROW)
+        self.monitor.note(float(xp.mean(E)), smoothing)
+        squared = xp.sum((self.X - self.before) ** 2, axis=1) * problem.kernel.metric(self.X)[0]
+        return float(np.median(squared)) / gamma
+
+    def rescue(self, smoothing: float) -> int:
+        """Give rows second chances; return how many moved."""
+        self.X, moved = retry(self.problem, self.X, smoothing, self.count, self.rng)
+        self.damping[:] = 0.1
+        logger.info("%.1f s: started %d rows again", self.monitor.seconds, moved)
+        return moved

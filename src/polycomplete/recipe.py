@@ -1,0 +1,207 @@
+"""What to fit, and the choices that are made by hiding: the scaling and the smoothing.
+
+Plain arrays in, plain arrays out; every column here has observed entries that vary, every row has
+at least one observed entry. The estimators of :mod:`polycomplete.completers` take care of the rest.
+"""
+
+from __future__ import annotations
+
+import time
+from copy import copy
+from dataclasses import dataclass
+from inspect import signature
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from polycomplete import tuning
+from polycomplete.exact import Exact
+from polycomplete.kernels import Kernel
+from polycomplete.landmarks import Landmark
+from polycomplete.penalties import Schatten
+from polycomplete.scaling import ColumnScaler, column_spread
+from polycomplete.solvers import Result
+from polycomplete.solvers.result import logger
+
+__all__ = ["Chosen", "Learned", "Recipe"]
+
+Solver = Any  # Continuation, Sweeps, AdamPlus, or another object with solve and default_smoothing
+Problem = Any  # what the engine poses
+
+#: A hidden error, in units of a column's spread, below which the completion is a good start.
+WELL = 0.05
+#: Spreads of the columns that differ by less than this factor need no choice of scaling.
+SIMILAR = 10.0
+
+
+class Learned(NamedTuple):
+    """What a fit gives: the surface, the completed matrix in the user's units, and how it went.
+
+    ``deviation`` is the estimated standard deviation of each missing cell; 0 where observed.
+    """
+
+    surface: Any
+    completed: np.ndarray
+    result: Result
+    scale: str | None
+    determined: np.ndarray
+    deviation: np.ndarray
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What to fit: the parts of a method, put together by an estimator."""
+
+    kernel: Kernel
+    penalty: Schatten
+    engine: Exact | Landmark
+    solver: Solver
+    scale: str | None
+    smoothing: float | str
+    noise: float | None
+    seed: int
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be fitted, in the words of the estimators' parameters."""
+        kinds: dict[str, tuple[type, ...]] = {
+            "kernel": (Kernel,),
+            "penalty": (Schatten,),
+        }
+        for name, allowed in kinds.items():
+            given, shown = getattr(self, name), " or ".join(kind.__name__ for kind in allowed)
+            if not isinstance(given, allowed):
+                raise TypeError(f"{name} must be a {shown} object, got {given!r}.")
+        if isinstance(self.solver, type) or not hasattr(self.solver, "solve"):
+            raise TypeError(
+                "solver must be a Continuation or AdamPlus object, or another one that has solve() "
+                f"and default_smoothing, got {self.solver!r}."
+            )
+        if self.smoothing != "auto" and not _positive(self.smoothing):
+            raise ValueError(
+                f'smoothing must be "auto" or a positive number, got {self.smoothing!r}.'
+            )
+        if self.noise is not None and not _positive(self.noise):
+            raise ValueError(f"noise must be None or a positive number, got {self.noise!r}.")
+
+
+def _positive(value: object) -> bool:
+    return isinstance(value, Real) and 0 < float(value) < float("inf")
+
+
+def pose(X: np.ndarray, mask: np.ndarray, scaler: ColumnScaler, recipe: Recipe) -> Problem:
+    """Return the problem of a recipe on scaled data, with every "auto" of its parts resolved."""
+    scaled = scaler.apply_observed(X, mask)
+    if not 1e-100 < np.max(np.abs(scaled)) < 1e100:
+        raise ValueError(
+            f"The largest of the scaled entries is {np.max(np.abs(scaled)):.0e}, whose square is "
+            'beyond the range of numbers; use scale="auto" or "standard".'
+        )
+    return recipe.engine.pose(
+        X=scaled,
+        mask=mask,
+        kernel=recipe.kernel.resolve(scaled, mask),
+        penalty=recipe.penalty.resolve(scaled, mask),
+        noise=recipe.noise,
+    )
+
+
+class Chosen(NamedTuple):
+    """A scaling, a smoothing, and where to begin: what choosing found, if data had no noise.
+
+    ``trial`` is what it showed: which entries were visible and hidden, and the completed matrix,
+    scaled.
+    """
+
+    scale: str | None
+    smoothing: float
+    begin: np.ndarray | None = None
+    trial: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+
+
+def solve(
+    X: np.ndarray, mask: np.ndarray, recipe: Recipe
+) -> tuple[ColumnScaler, Problem, Result, Chosen]:
+    """Choose scaling and smoothing, and complete the matrix.
+
+    Returns
+    -------
+    scaler, problem, result, chosen
+        The rows of the result are scaled. ``chosen.smoothing`` is what was reached.
+    """
+    started = time.perf_counter()
+    chosen = choose(X, mask, recipe)
+    solver = copy(recipe.solver)
+    if getattr(solver, "time_limit", None) is not None:  # of the fit, the choosing included
+        solver.time_limit = max(0.0, solver.time_limit - (time.perf_counter() - started))
+    scaler = ColumnScaler.fit(X, mask, chosen.scale)
+    problem = pose(X, mask, scaler, recipe)
+    takes = "begin" in signature(solver.solve).parameters
+    options = {"begin": chosen.begin} if takes else {}
+    result = solver.solve(problem, chosen.smoothing, **options)
+    if result.stop in ("time_limit", "callback") and result.smoothings:
+        chosen = chosen._replace(smoothing=result.smoothings[-1])  # as far as it came
+    return scaler, problem, result, chosen
+
+
+def choose(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Chosen:
+    """Choose the scaling and the smoothing, by hiding observed entries where that is asked for.
+
+    A solver without a path leaves nothing to follow: the first scaling and its own smoothing.
+    """
+    scales = _scales_to_try(X, mask, recipe.scale)
+    given = None if isinstance(recipe.smoothing, str) else float(recipe.smoothing)
+    if not hasattr(recipe.solver, "path"):
+        return Chosen(scales[0], recipe.solver.default_smoothing if given is None else given)
+    if given is not None and len(scales) == 1:
+        return Chosen(scales[0], given)
+    draws = tuning.hidings(mask, recipe.seed)
+    if not draws:
+        return Chosen(scales[0], tuning.CAUTIOUS if given is None else given)
+    choices = {kind: _judge(X, mask, draws, kind, len(scales), recipe) for kind in scales}
+    scale = tuning.best_of(choices)
+    smoothing = choices[scale].smoothing if given is None else given
+    logger.info("chose scale %r, smoothing %.0e by hiding: error %.3f of a column's spread",
+                scale, smoothing, choices[scale].error)  # fmt: skip
+    found = choices[scale].completed.get(choices[scale].smoothing)
+    trial = None if found is None else (*draws[0], found)
+    if given is None and smoothing <= recipe.solver.path_end:  # finer was better all along
+        # What was found counts as a start only where hidden entries came back well: elsewhere
+        # rows are in wrong places, from which a large smoothing still frees them.
+        begin = found if choices[scale].error < WELL else None
+        return Chosen(scale, recipe.solver.default_smoothing, begin, trial)
+    return Chosen(scale, smoothing, None, trial)
+
+
+def _judge(
+    X: np.ndarray,
+    mask: np.ndarray,
+    draws: list[tuple[np.ndarray, np.ndarray]],
+    kind: str | None,
+    n_kinds: int,
+    recipe: Recipe,
+) -> tuning.Choice:
+    """Follow the solver's path on each draw; return what they show together."""
+    scaler = ColumnScaler.fit(X, mask, kind)
+    truth = scaler.apply(np.where(mask, X, scaler.centre))
+    unit = column_spread(truth, mask)[1]
+    end = 0.0 if isinstance(recipe.smoothing, str) else float(recipe.smoothing)
+    # At most half of the time that is given goes into choosing.
+    limit = recipe.solver.time_limit and recipe.solver.time_limit / (2 * n_kinds * len(draws))
+    found = []
+    for visible, hidden in draws:
+        logger.info("choosing by hiding %d observed entries, scale %r", hidden.sum(), kind)
+        path = recipe.solver.path(pose(X, visible, scaler, recipe), limit)
+        patience = tuning.GIVE_UP if len(draws) == 1 else np.inf  # small tables are quick
+        found.append(tuning.follow(path, truth, hidden, unit, end, patience))
+    return tuning.together(found)
+
+
+def _scales_to_try(X: np.ndarray, mask: np.ndarray, scale: str | None) -> list[str | None]:
+    """Return the scalings among which to choose, the preferred one first."""
+    if scale != "auto":
+        return [scale]
+    spread = column_spread(X, mask)[1]
+    if spread.max() <= SIMILAR * spread.min():
+        return ["sqrt"]
+    return ["standard", "sqrt"]

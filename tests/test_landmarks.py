@@ -1,0 +1,306 @@
+"""The landmark engine: the exact limit, sums over blocks, sweeps, new rows, threads, memory."""
+
+import pickle
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from polycomplete import (
+    NLMC,
+    PMC,
+    RBF,
+    Continuation,
+    Equal,
+    Exact,
+    Landmark,
+    Polynomial,
+    Schatten,
+    Skip,
+    Sweeps,
+    datasets,
+    masks,
+    metrics,
+)
+from polycomplete.blockwise import training_rows
+from polycomplete.exact import ExactProblem
+from polycomplete.landmarks.energy import Spectrum
+from polycomplete.landmarks.features import moments, whiten
+from polycomplete.rows import Holes, deviations, learn, near, nearest
+from polycomplete.rows.wide import newton_step
+
+KERNELS = {"rbf": RBF(width=3.0), "polynomial": Polynomial(2, 1.0), "sum": RBF(2.0) + Polynomial(1)}
+every_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+
+
+@pytest.fixture(scope="module")
+def X():  # noqa: N802
+    return datasets.make_polynomial_manifold(80, 6, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """A manifold with half of its entries, n = 600."""
+    X = datasets.make_polynomial_manifold(600, 12, random_state=1)
+    return X, masks.uniform(X.shape, 0.6, random_state=1)
+
+
+@pytest.fixture(scope="module")
+def fitted(problem):
+    return PMC(engine="landmark", random_state=0).fit(masks.apply(*problem))
+
+
+def spectrum_of(kernel, L, X, penalty=None, weights=None):
+    features = whiten(kernel, L)
+    weights = np.ones(len(X)) if weights is None else weights
+    return Spectrum(features, moments(features, X, weights), penalty or Schatten(-0.5, Equal()))
+
+
+# The exact limit
+
+
+@every_kernel
+@pytest.mark.parametrize("p", [-0.5, 0.0, 0.5])
+def test_with_all_rows_as_landmarks_the_gradient_is_the_exact_one(monkeypatch, X, kernel, p):
+    monkeypatch.setattr("polycomplete.landmarks.energy.DROP", 0.0)
+    gamma, penalty = 1e-4, Schatten(p, Equal())
+    exact = ExactProblem(X, np.zeros(X.shape, dtype=bool), kernel, penalty)
+    _, slope = exact.value_and_gradient(X.ravel(), len(X) * gamma)
+    energy = spectrum_of(kernel, X, X, penalty).energy(gamma)
+    ours = energy.expand(X).gradient * (len(X) * gamma) ** (p / 2 - 1)
+    assert_allclose(ours.ravel(), slope, rtol=1e-6, atol=1e-6 * np.abs(slope).max())
+
+
+@every_kernel
+def test_the_energy_is_that_of_its_formula(monkeypatch, X, kernel):
+    monkeypatch.setattr("polycomplete.landmarks.energy.DROP", 0.0)
+    L, gamma, a = X[::4], 1e-3, np.linspace(1, 2, len(X))
+    phi = kernel.gram(X, L) @ whiten(kernel, L).turn
+    values, U = np.linalg.eigh((phi * a[:, None]).T @ phi / a.sum())
+    slopes = (gamma / (np.maximum(values, 0) + gamma)) ** 1.25
+    naive = (phi @ U) ** 2 @ slopes + kernel.diagonal(X) - np.sum(phi**2, axis=1)
+    found = spectrum_of(kernel, L, X, weights=a).energy(gamma).value(X)
+    assert_allclose(found, naive, rtol=1e-7, atol=1e-10 * kernel.diagonal(X).max())
+
+
+@every_kernel
+def test_the_gradient_of_a_row_fits_its_energy(X, kernel):
+    energy = spectrum_of(kernel, X[::4], X).energy(1e-3)
+    row, step = X[:1] + 0.1, 1e-5
+    slope = energy.expand(row).gradient[0]
+    for a, e in enumerate(np.eye(6) * step):
+        numeric = (energy.value(row + e) - energy.value(row - e))[0] / (2 * step)
+        assert_allclose(slope[a], numeric, rtol=1e-5, atol=1e-7 * np.abs(slope).max())
+
+
+def test_weights_count_the_eigenvalues_that_matter(X):
+    spectrum = spectrum_of(RBF(3.0), X[::4], X, Schatten(-0.5, Skip(3)))
+    assert_array_equal(spectrum.slopes(1e-4)[:3], 0)
+    assert spectrum.slopes(1e-4)[3] > 0
+
+
+# Sums over blocks
+
+
+def test_moments_add_up(monkeypatch, X):
+    features = whiten(RBF(3.0), X[::4])
+    a = np.linspace(1, 2, len(X))
+    whole = moments(features, X, a)
+    monkeypatch.setattr("polycomplete.landmarks.features.BLOCK", 7)
+    parts = moments(features, X, a)
+    assert_allclose(parts.covariance, whole.covariance, atol=1e-12)
+    assert_allclose([parts.total, parts.outside], [whole.total, whole.outside])
+    both = moments(features, X[:30], a[:30]) + moments(features, X[30:], a[30:])
+    assert_allclose(both.covariance, whole.covariance, atol=1e-12)
+
+
+# Steps
+
+
+@every_kernel
+def test_wide_rows_take_the_same_newton_step_without_matrices(X, kernel):
+    energy = learn(kernel, X[::4], 1e-3, in_place=False)
+    mask = masks.uniform(X.shape, 0.5, random_state=0)
+    begin, damping = np.where(mask, X, X.mean(axis=0)), np.full(len(X), 0.3)
+    E, moved = newton_step(energy, begin, ~mask, damping, iterations=50)
+    here = energy.expand(begin)
+    assert_allclose(E, here.energy, rtol=1e-9)
+    assert_allclose(moved, begin + here.step(mask, damping), rtol=1e-5, atol=1e-6)
+
+
+def test_holes_switch_to_the_wide_form(monkeypatch, X):
+    energy = learn(RBF(3.0), X[::4], 1e-3, in_place=False)
+    mask = masks.uniform(X.shape, 0.5, random_state=0)
+    begin, damping = np.where(mask, X, 0), np.full(len(X), 0.1)
+    dense = Holes(mask).settle(energy, begin, damping, 3)
+    monkeypatch.setattr("polycomplete.rows.holes.WIDE", 0)
+    wide = Holes(mask).settle(energy, begin, damping, 3)
+    assert_allclose(wide[0], dense[0], atol=1e-6)
+
+
+def test_the_nearest_in_blocks_are_the_nearest(X):
+    mask = masks.uniform(X.shape, 0.5, random_state=0)
+    assert_array_equal(near(X, mask, X[:50], 3), nearest(X, mask, X[:50], 3))
+
+
+def test_deviations_are_the_inverse_curvature(X):
+    energy, mask = learn(RBF(3.0), X[::4], 1e-3), masks.uniform(X.shape, 0.5, random_state=0)
+    H = energy.expand(X).hessian(mask, 1e-9)
+    expected = np.sqrt(0.01 * 2 * np.diagonal(np.linalg.inv(H), axis1=1, axis2=2))
+    for block in Holes(mask).blocks:
+        found = block.fill(deviations(energy, X, block, 0.01)[0], np.zeros_like(X)[block.rows])
+        assert_allclose(found, np.where(mask, 0, expected)[block.rows], rtol=1e-4)
+
+
+# Whole fits
+
+
+def test_a_manifold_comes_back_and_the_settings_follow_from_the_data(problem, fitted):
+    X, mask = problem
+    completed = PMC(engine="landmark", random_state=0).fit_transform(masks.apply(X, mask))
+    known = mask.sum(axis=1) >= 5
+    assert metrics.rse(X[known], completed[known], mask[known]) < 0.005
+    assert_array_equal(completed[mask], X[mask])
+    assert fitted.smoothing_ <= 1e-5
+    assert fitted.row_determined_.mean() > 0.99
+
+
+def test_below_the_papers_bound():
+    X = datasets.make_polynomial_manifold(800, 20, random_state=0)
+    mask = masks.per_row(X.shape, 6, random_state=0)
+    sweeps = Sweeps(random_state=0)
+    pmc = PMC(engine="landmark", smoothing=1e-7, scale="sqrt", solver=sweeps, random_state=0)
+    completed = pmc.fit_transform(masks.apply(X, mask))
+    assert metrics.recovered_share(X, completed, mask) > 0.99
+
+
+@pytest.mark.parametrize("method", [NLMC, PMC])
+def test_auto_takes_landmarks_beyond_small_data(method):
+    X = datasets.make_polynomial_manifold(900, 5, random_state=0)
+    mask = masks.uniform(X.shape, 0.8, random_state=0)
+    given = masks.apply(X, mask)
+    assert isinstance(method(smoothing=1e-3, scale="sqrt").fit(given).engine_, Landmark)
+    assert type(method(smoothing=1e-3).fit(given[:60]).engine_) is Exact
+    with pytest.raises(TypeError, match="goes with the solver Sweeps"):
+        method(engine="landmark", solver=Continuation()).fit(given)
+
+
+def test_threads_and_seeds_do_not_change_the_answer(problem):
+    X, mask = problem
+    given = masks.apply(X, mask)
+    options = {"smoothing": 1e-4, "scale": "sqrt", "random_state": 3}
+    one, two, again = (
+        PMC(engine=Landmark(n_jobs=jobs, max_rows=400), **options).fit_transform(given)
+        for jobs in (1, 3, 1)
+    )
+    assert_array_equal(one, two)
+    assert_array_equal(one, again)
+
+
+@pytest.mark.parametrize("rule", ["pivots", "random"])
+def test_rules_and_numbers_of_landmarks(problem, rule):
+    X, mask = problem
+    engine = Landmark(n_landmarks=80, rule=rule)
+    pmc = PMC(engine=engine, smoothing=1e-5, scale="sqrt", random_state=0)
+    completed = pmc.fit_transform(masks.apply(X, mask))
+    assert pmc.model_.energies[-1].landmarks.shape == (80, 12)
+    assert metrics.rse(X, completed, mask) < 0.05
+
+
+def test_float32_is_close(problem):
+    X, mask = problem
+    options = {"smoothing": 1e-3, "scale": "sqrt", "random_state": 0}
+    one, two = (
+        PMC(engine=Landmark(dtype=dtype), **options).fit_transform(masks.apply(X, mask))
+        for dtype in ("float64", "float32")
+    )
+    assert metrics.rse(one, two, mask) < 0.02
+
+
+def test_a_run_may_be_ended(problem):
+    X, mask = problem
+    seen = []
+    solver = Sweeps(callback=lambda progress: seen.append(progress) or len(seen) == 4)
+    pmc = PMC(solver=solver, smoothing=1e-5, scale="sqrt")
+    pmc.fit(masks.apply(X, mask))
+    assert pmc.result_.stop == "callback"
+    assert len(seen) == 4
+    assert pmc.smoothing_ > 1e-5
+
+
+# New rows
+
+
+def test_new_rows_do_not_depend_on_their_company(problem, fitted):
+    X = datasets.make_polynomial_manifold(700, 12, random_state=1)[600:]
+    given = masks.apply(X, masks.uniform(X.shape, 0.6, random_state=5))
+    whole = fitted.transform(given)
+    order = np.random.default_rng(0).permutation(len(X))
+    assert_array_equal(fitted.transform(given[order]), whole[order])
+    assert_array_equal(np.vstack([fitted.transform(given[i : i + 1]) for i in range(9)]), whole[:9])
+    assert_array_equal(fitted.transform(given[7:40]), whole[7:40])
+
+
+def test_the_size_of_the_chunks_does_not_matter(problem, fitted):
+    given = masks.apply(*problem)[:300]
+    model = fitted.model_
+    small = replace(model, engine=Landmark(max_memory=2e5))
+    mask = ~np.isnan(given)
+    assert_array_equal(small.complete(given, mask)[0], model.complete(given, mask)[0])
+
+
+def test_training_rows_come_back_as_they_were_fitted(problem, fitted):
+    X, mask = problem
+    assert metrics.rse(X, fitted.transform(masks.apply(X, mask)), mask) < 0.02
+
+
+def test_planted_outliers_have_the_lowest_scores(problem, fitted):
+    X, _ = problem
+    new = X[:60].copy()
+    new[[3, 17]] += 3 * X.std(axis=0) * np.array([1, -1] * 6)
+    scores = fitted.score_samples(new)
+    assert set(np.argsort(scores)[:2]) == {3, 17}
+    assert scores[[3, 17]].max() < 10 * np.delete(scores, [3, 17]).min()
+
+
+def test_a_model_survives_pickling(problem, fitted):
+    given = masks.apply(*problem)[:20]
+    assert_array_equal(pickle.loads(pickle.dumps(fitted)).transform(given), fitted.transform(given))
+
+
+def test_completing_takes_little_memory_beyond_the_data(fitted):
+    X = datasets.make_polynomial_manifold(20_000, 12, random_state=1)
+    mask = masks.uniform(X.shape, 0.9, random_state=0)
+    model = replace(fitted.model_, engine=Landmark(max_memory=2e6, n_jobs=1))
+    model.complete(X[:100], mask[:100])
+    tracemalloc.start()
+    try:
+        model.complete(X, mask)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 40e6 + 8 * X.nbytes
+
+
+# Uncertainty and choices
+
+
+def test_most_errors_lie_within_their_deviation():
+    X = datasets.make_polynomial_manifold(500, 10, random_state=0)
+    noisy = X + 0.05 * X.std() * np.random.default_rng(0).standard_normal(X.shape)
+    mask = masks.uniform(X.shape, 0.7, random_state=0)
+    pmc = PMC(random_state=0)
+    completed = pmc.fit_transform(masks.apply(noisy, mask))
+    z = np.abs(completed - noisy)[~mask] / pmc.cell_std_[~mask]
+    assert 0.55 < np.mean(z < 1) < 0.8
+    assert_array_equal(pmc.cell_std_[mask], 0)
+
+
+def test_training_rows_are_the_best_observed_and_some_of_the_others():
+    mask = np.random.default_rng(0).random((500, 8)) < np.linspace(0.2, 1, 500)[:, None]
+    rows = training_rows(mask, 100, seed=0)
+    assert len(np.unique(rows)) == 100
+    best = np.argsort(-mask.sum(axis=1), kind="stable")[:50]
+    assert set(best) <= set(rows)
