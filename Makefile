@@ -75,6 +75,7 @@ bench-partial: $(VENV)/.ready  ## Partial against full eigendecomposition, growt
 
 pictures: $(VENV)/.ready  ## The pictures of docs/ (one needs the paper's data)
 	$(PY) docs/methods/pictures.py
+	$(PY) docs/landmark_pictures.py
 	$(PY) docs/clustering_picture.py
 
 clean:  ## Remove environments and outputs
