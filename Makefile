@@ -13,7 +13,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads \
-	bench-partial bench-skip bench-tables bench-hopkins pictures clean
+	bench-partial bench-skip bench-tables bench-hopkins bench-recovery bench-scale pictures clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -45,10 +45,16 @@ test-oldest:  ## The tests with the oldest supported dependencies, in an environ
 test-wheel: $(VENV)/.ready  ## Build the wheel, install it alone in a clean environment, use it
 	$(PY) tests/wheel.py
 
-bench: bench-anchors bench-subspaces bench-tables bench-hopkins bench-solver bench-skip bench-threads bench-partial  ## All benchmarks
+bench: bench-anchors bench-recovery bench-scale bench-subspaces bench-tables bench-hopkins bench-solver bench-skip bench-threads bench-partial  ## All benchmarks
 
 bench-anchors: $(VENV)/.ready  ## Error and seconds of every method against its authors' code
 	$(PY) benchmarks/bench_anchors.py --out $(OUT)/benchmarks --jobs $(JOBS)
+
+bench-recovery: $(VENV)/.ready  ## What the landmark engine recovers, with targets; the phase diagram
+	$(PY) benchmarks/bench_recovery.py --out $(OUT)/benchmarks --jobs $(JOBS) --phase docs/phase.png
+
+bench-scale: $(VENV)/.ready  ## Growth with the rows, arithmetic, new rows, peers
+	$(PY) benchmarks/bench_scale.py --out $(OUT)/benchmarks --picture docs/scale.png
 
 bench-subspaces: $(VENV)/.ready  ## Unions of subspaces: VMC and LADMC on their home ground
 	$(PY) benchmarks/bench_subspaces.py --out $(OUT)/benchmarks --jobs $(JOBS)

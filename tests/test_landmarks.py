@@ -135,7 +135,7 @@ def test_holes_switch_to_the_wide_form(monkeypatch, X):
     mask = masks.uniform(X.shape, 0.5, random_state=0)
     begin, damping = np.where(mask, X, 0), np.full(len(X), 0.1)
     dense = Holes(mask).settle(energy, begin, damping, 3)
-    monkeypatch.setattr("polycomplete.rows.holes.WIDE", 0)
+    monkeypatch.setattr("polycomplete.rows.holes.pays", lambda *size: True)
     wide = Holes(mask).settle(energy, begin, damping, 3)
     assert_allclose(wide[0], dense[0], atol=1e-6)
 
@@ -217,6 +217,12 @@ def test_float32_is_close(problem):
         for dtype in ("float64", "float32")
     )
     assert metrics.rse(one, two, mask) < 0.02
+    given = masks.apply(X, mask)
+    pmc = PMC(engine=Landmark(dtype="float32"), random_state=0).fit(given)
+    assert pmc.model_.energies[-1].factor.dtype == pmc.model_.pool.dtype == np.float32
+    assert pmc.smoothing_ >= 1e-4
+    known = mask.sum(axis=1) >= 5
+    assert metrics.rse(X[known], pmc.transform(given)[known], mask[known]) < 0.03
 
 
 def test_a_run_may_be_ended(problem):

@@ -55,17 +55,6 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()  # looking for the loaded libraries takes milliseconds: once
 
 
-def keep_freed_memory() -> None:
-    """Make the C library keep what arrays give back, instead of returning it to the system.
-
-    glibc asks the system for the memory of every array above a threshold, and fresh memory can
-    cost more than the arithmetic on it. The threshold follows the largest such array that was
-    ever freed, up to 32 MB; one of that size settles it for the process. Elsewhere nothing
-    happens.
-    """
-    del [np.empty(31 * 2**20, dtype=np.uint8)][:]
-
-
 def cores() -> int:
     """Return how many cores this process may use."""
     try:
@@ -89,3 +78,17 @@ def blas_threads_for(n_rows: int) -> Iterator[None]:
         return
     with blas_threads(1):
         yield
+
+
+def _keep_freed_memory() -> None:
+    """Make the C library keep what arrays give back, instead of returning it to the system.
+
+    glibc asks the system for the memory of every array above a threshold, and fresh memory can
+    cost more than the arithmetic on it. The threshold follows the largest such array that was
+    ever freed, up to 32 MB; one of that size, never written to, settles it for the process.
+    Elsewhere nothing happens.
+    """
+    del [np.empty(31 * 2**20, dtype=np.uint8)][:]
+
+
+_keep_freed_memory()

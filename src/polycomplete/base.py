@@ -12,7 +12,6 @@ from sklearn.impute import MissingIndicator
 from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from polycomplete._machine import keep_freed_memory
 from polycomplete._messages import showing, warn_dropped, warn_unconverged
 from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
 from polycomplete.scaling import column_spread, is_constant
@@ -226,7 +225,6 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
             self.indicator_ = MissingIndicator(error_on_new=False).fit(np.where(mask, 0.0, np.nan))
         completed = np.where(mask, matrix, self._fill()).astype(np.float64)
         self._check_params()
-        keep_freed_memory()
         with showing(self.verbose):
             self._learn(completed, mask)
         return matrix, mask, completed

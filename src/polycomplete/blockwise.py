@@ -13,6 +13,9 @@ from polycomplete.scaling import ColumnScaler
 
 __all__ = ["fit_landmarks", "training_rows"]
 
+ENTRIES = 25_000  # observed entries that are enough to choose by
+FEWEST = 400  # rows
+
 
 def fit_landmarks(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
     """Complete a matrix with the landmark engine.
@@ -47,9 +50,11 @@ def fit_landmarks(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
         recipe = replace(recipe, engine=engine)
         train = training_rows(mask, int(engine.max_rows), recipe.seed)
         given, seen = X[train], mask[train]
-        scaler, problem, result, chosen = solve(given, seen, recipe)
-        model = LandmarkModel.learn(problem, result.X, scaler, chosen.smoothing, recipe.seed)
-        model = model.calibrated(_calibration(given, scaler, chosen, model, recipe))
+        sample = training_rows(seen, _enough(seen), recipe.seed + 1)
+        scaler, problem, result, chosen = solve(given, seen, recipe, sample)
+        smoothing = max(chosen.smoothing, problem.finest)
+        model = LandmarkModel.learn(problem, result.X, scaler, smoothing, recipe.seed)
+        model = model.calibrated(_calibration(given[sample], seen[sample], chosen, model, recipe))
         joint = model.settled(result.X, seen, engine.run)
     completed, deviation = np.where(mask, X, 0.0), np.zeros(X.shape)
     determined = np.ones(len(X), dtype=bool)
@@ -101,13 +106,19 @@ def training_rows(mask: np.ndarray, most: int, seed: int) -> np.ndarray:
     return np.sort(np.concatenate([best, drawn]))
 
 
+def _enough(mask: np.ndarray) -> int:
+    """Return how many rows are enough to choose by: rows with few entries tell less."""
+    return max(FEWEST, int(ENTRIES / max(mask.mean() * mask.shape[1], 1.0)))
+
+
 def _calibration(
-    X: np.ndarray, scaler: ColumnScaler, chosen: Chosen, model: LandmarkModel, recipe: Recipe
+    X: np.ndarray, mask: np.ndarray, chosen: Chosen, model: LandmarkModel, recipe: Recipe
 ) -> float:
     """Return what deviations must be multiplied by to fit the entries that choosing had hidden."""
     if chosen.trial is None:
         return 1.0
     visible, hidden, found = chosen.trial
+    scaler = ColumnScaler.fit(X, mask, chosen.scale)
     problem = pose(X, visible, scaler, recipe)
     judge = LandmarkModel.learn(problem, found, scaler, model.smoothing, recipe.seed)
     spread = judge.settled(found, visible, problem.engine.run).deviation

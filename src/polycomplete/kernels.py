@@ -180,8 +180,8 @@ class RBF(Kernel):
         A = (X - centre) / self._sigma()
         B = A if Y is None else (Y - centre) / self._sigma()
         D = A @ B.T
-        D -= 0.5 * xp.sum(A * A, axis=1)[:, None]
-        D -= 0.5 * xp.sum(B * B, axis=1)[None, :]
+        # In one go: then the matrix is symmetric to the last bit.
+        D -= 0.5 * xp.sum(A * A, axis=1)[:, None] + 0.5 * xp.sum(B * B, axis=1)[None, :]
         if Y is None:
             D *= 1 - xp.eye(D.shape[0], dtype=D.dtype)
         return xp.exp(xp.clip(D, None, 0.0))

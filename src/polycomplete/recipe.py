@@ -120,9 +120,9 @@ class Chosen(NamedTuple):
 
 
 def solve(
-    X: np.ndarray, mask: np.ndarray, recipe: Recipe
+    X: np.ndarray, mask: np.ndarray, recipe: Recipe, sample: np.ndarray | None = None
 ) -> tuple[ColumnScaler, Problem, Result, Chosen]:
-    """Choose scaling and smoothing, and complete the matrix.
+    """Choose scaling and smoothing, on a sample of the rows where one is given, and complete all.
 
     Returns
     -------
@@ -130,7 +130,10 @@ def solve(
         The rows of the result are scaled. ``chosen.smoothing`` is what was reached.
     """
     started = time.perf_counter()
-    chosen = choose(X, mask, recipe)
+    if sample is None or len(sample) == len(X):
+        chosen = choose(X, mask, recipe)
+    else:
+        chosen = choose(X[sample], mask[sample], recipe)._replace(begin=None)
     solver = copy(recipe.solver)
     if getattr(solver, "time_limit", None) is not None:  # of the fit, the choosing included
         solver.time_limit = max(0.0, solver.time_limit - (time.perf_counter() - started))

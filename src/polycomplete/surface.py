@@ -14,7 +14,7 @@ from polycomplete.exact import WIDEST
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.lift import row_energy
 from polycomplete.recipe import Chosen, Learned, Recipe, solve
-from polycomplete.rows import RowEnergy, candidates, deviations_in_place, undetermined
+from polycomplete.rows import RowEnergy, candidates, deviations_in_place, evenly, undetermined
 from polycomplete.scaling import ColumnScaler
 from polycomplete.solvers.stages import stages
 
@@ -61,7 +61,7 @@ class Surface:
         """Return how far complete rows lie from the surface: their energy, in usual energies."""
         least = self.smoothing * float(np.mean(self.kernel.diagonal(self.rows)))
         with blas_threads_for(len(self.rows)):
-            E = self._energies[-1].value(self.scaler.apply(X))
+            E = evenly(self._energies[-1], self.scaler.apply(X))
         return np.maximum(E, 0) / max(self.typical, least)
 
     @cached_property

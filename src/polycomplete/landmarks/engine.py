@@ -14,7 +14,7 @@ from array_api_compat import array_namespace
 from sklearn.base import BaseEstimator
 
 from polycomplete._checks import check_numbers
-from polycomplete._machine import blas_threads, cores, free_memory, keep_freed_memory
+from polycomplete._machine import blas_threads, cores, free_memory
 from polycomplete.kernels import Array, Kernel
 from polycomplete.landmarks.energy import Spectrum
 from polycomplete.landmarks.features import Run, moments, whiten
@@ -24,11 +24,12 @@ from polycomplete.rows import pivots
 __all__ = ["Landmark", "LandmarkProblem"]
 
 CANDIDATES = 3  # rows that are drawn for each landmark; the landmarks are the pivots among them
-FEWEST, MOST = 100, 1000  # landmarks
+FEWEST, MOST = 100, 400  # landmarks
 SPARE = 1.5  # landmarks for each direction of the surface
 CLOSE = 0.75  # more directions than this for each landmark: there may be more of them
 SMALL = 0.02  # of γ: what landmarks need not express
 LEAST_WEIGHT = 1e-6  # of a row with hardly any observed entry
+FINEST = {"float64": 0.0, "float32": 1e-4}  # smoothing
 RULES = ("pivots", "random")
 
 
@@ -42,7 +43,7 @@ class Landmark(BaseEstimator):
     ----------
     n_landmarks : "auto" or int, default="auto"
         How many rows express the surface. "auto" lets their number grow until what they cannot
-        express is small against the smoothing, up to 1000.
+        express is small against the smoothing, up to 400.
     rule : {"pivots", "random"}, default="pivots"
         How landmarks are chosen among rows that are drawn at random, those with many observed
         entries more often: the rows that the others explain least, or as they were drawn.
@@ -103,7 +104,6 @@ class Landmark(BaseEstimator):
     def pool(self) -> Iterator[Landmark]:
         """Give a copy of the engine that maps over blocks by threads, with one BLAS thread each."""
         engine = copy(self)
-        keep_freed_memory()
         jobs = cores() if isinstance(self.n_jobs, str) else int(self.n_jobs)
         with blas_threads(1):
             if jobs == 1:
@@ -128,7 +128,7 @@ class Landmark(BaseEstimator):
                 "leave noise out and let the smoothing account for it."
             )
         self.check_params()
-        return LandmarkProblem(X, mask, kernel, penalty, self)
+        return LandmarkProblem(X.astype(self.dtype, copy=False), mask, kernel, penalty, self)
 
 
 @dataclass(frozen=True)
@@ -163,6 +163,11 @@ class LandmarkProblem:
     def weights(self) -> np.ndarray:
         """How much each row counts in what is learned: by its observed share, squared."""
         return np.maximum(self.mask.mean(axis=1) ** 2, LEAST_WEIGHT)
+
+    @property
+    def finest(self) -> float:
+        """The smallest smoothing that the digits of the numbers allow."""
+        return FINEST[self.engine.dtype]
 
     def gamma(self, smoothing: float) -> float:
         """Return γ of the mean covariance; the exact engine has n times as much on a sum."""

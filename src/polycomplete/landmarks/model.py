@@ -18,7 +18,7 @@ from sklearn.base import clone
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.landmarks.engine import Landmark, LandmarkProblem
 from polycomplete.landmarks.retries import ladder, try_starts
-from polycomplete.rows import Block, Candidates, Holes, RowEnergy, deviations, nearest
+from polycomplete.rows import Block, Candidates, Holes, RowEnergy, deviations, evenly, nearest
 from polycomplete.rows.holes import Run
 from polycomplete.scaling import ColumnScaler
 
@@ -136,7 +136,7 @@ class LandmarkModel:
         """Return how far complete rows lie from the surface: their energy, in usual energies."""
         with self.engine.pool() as engine:
             chunks = list(self._chunks(len(X), X.shape[1]))
-            E = engine.run(lambda at: self.energies[-1].value(self.scaler.apply(X[at])), chunks)
+            E = engine.run(lambda at: evenly(self.energies[-1], self.scaler.apply(X[at])), chunks)
             return np.maximum(np.concatenate(list(E)), 0) / max(self.typical, self.floor)
 
     def settled(self, X: np.ndarray, mask: np.ndarray, run: Run = map) -> Completion:

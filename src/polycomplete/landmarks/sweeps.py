@@ -28,7 +28,7 @@ __all__ = ["Sweeps"]
 
 GROW = 1.1  # of the number of landmarks from one sweep to the next
 SETTLED = 0.25  # squared movement of a row in units of the smoothing at which it shrinks as planned
-SLOWEST, BRISK, FASTEST = 0.2, 0.5, 3.0  # of the planned speed; BRISK where it need not be exact
+SLOWEST, BRISK, FASTEST = 0.25, 0.5, 3.0  # of the planned speed; BRISK where it need not be exact
 FIRST = 5  # sweeps before the movement tells anything
 NEAR = 1e3  # so many times coarser than a completion to begin with, rows still find their place
 AGAIN = 100.0  # after second chances the smoothing is so many times larger again
@@ -41,7 +41,7 @@ class Sweeps(BaseEstimator):
     ----------
     first : float, default=1.0
         The first smoothing, relative to the mean of k(x, x).
-    per_ten : float, default=8
+    per_ten : float, default=5
         Sweeps in which the smoothing falls by a factor of ten, if rows follow easily.
     momentum : float, default=0.8
         The share of its last movement that a row keeps.
@@ -75,7 +75,7 @@ class Sweeps(BaseEstimator):
     def __init__(
         self,
         first: float = 1.0,
-        per_ten: float = 8,
+        per_ten: float = 5,
         momentum: float = 0.8,
         rest: int = 10,
         max_iter: int = 400,
@@ -107,14 +107,15 @@ class Sweeps(BaseEstimator):
         quick = copy(self)
         quick.time_limit, quick.callback = time_limit, None
         run = SweepRun(quick, problem)
-        grid = stages(self.first, self.path_end, 10**0.5)
+        end = max(self.path_end, problem.finest)
+        grid = stages(self.first, end, 10**0.5)
         try:
-            for smoothing in run.shrink(self.first, self.path_end, BRISK):
+            for smoothing in run.shrink(self.first, end, BRISK):
                 while len(grid) > 1 and smoothing <= grid[0]:
                     yield grid.pop(0), run.X
-            yield self.path_end, run.X
-            if run.rescue(self.path_end):
-                for _ in run.shrink(self.path_end, self.path_end):
+            yield end, run.X
+            if run.rescue(end):
+                for _ in run.shrink(end, end):
                     pass
         except Stopped:
             pass
@@ -128,15 +129,21 @@ class Sweeps(BaseEstimator):
         ``begin`` is a completion that was found near that smoothing: then fewer sweeps lead there.
         """
         run = SweepRun(self, problem, begin)
+        smoothing = max(smoothing, problem.finest)
         first = self.first if begin is None else min(self.first, NEAR * smoothing)
         try:
             for _ in run.shrink(first, smoothing):
                 pass
+            before = len(problem.mask)
             for _ in range(self.rescues):
-                if not run.rescue(smoothing):
+                moved = run.rescue(smoothing)
+                if moved == 0:
                     break
                 for _ in run.shrink(min(self.first, AGAIN * smoothing), smoothing, BRISK):
                     pass
+                if moved > before / 2:  # the same rows to and fro: there is no one place for them
+                    break
+                before = moved
             stop = "converged" if run.arrived else "max_iter"
         except Stopped as ended:
             stop = ended.reason

@@ -3,7 +3,15 @@
 from polycomplete.rows.energy import Expansion, RowEnergy, learn
 from polycomplete.rows.holes import Block, Holes
 from polycomplete.rows.pivots import pivots
-from polycomplete.rows.solve import Candidates, candidates, near, nearest, settle, undetermined
+from polycomplete.rows.solve import (
+    Candidates,
+    candidates,
+    evenly,
+    near,
+    nearest,
+    settle,
+    undetermined,
+)
 from polycomplete.rows.spread import deviations, deviations_in_place
 
 __all__ = [
@@ -15,6 +23,7 @@ __all__ = [
     "candidates",
     "deviations",
     "deviations_in_place",
+    "evenly",
     "learn",
     "near",
     "nearest",

@@ -17,7 +17,7 @@ from array_api_compat import array_namespace, device
 
 from polycomplete.kernels import Array
 from polycomplete.rows.energy import Expansion, RowEnergy
-from polycomplete.rows.wide import WIDE, newton_step
+from polycomplete.rows.wide import newton_step, pays
 
 __all__ = ["Block", "Holes"]
 
@@ -51,6 +51,11 @@ class Block:
     def columns(self) -> Array:
         """The columns of the holes and of the padding, (g, k)."""
         return self.order[:, : self.padding.shape[1]]
+
+    @property
+    def _size(self) -> tuple[int, int]:
+        """Holes and columns of a row."""
+        return self.padding.shape[1], self.order.shape[1]
 
     def gather(self, A: Array) -> Array:
         """Return the entries of A in the holes and the padding."""
@@ -89,7 +94,7 @@ class Block:
 
     def propose(self, energy: RowEnergy, rows: Array, damping: Array) -> tuple[Array, Array]:
         """Return the energy of these rows, and the rows after a damped Newton step."""
-        if self.padding.shape[1] > WIDE:
+        if pays(energy, *self._size):
             return newton_step(energy, rows, self._holes, damping)
         xp = array_namespace(rows)
         here = self.expand(energy, rows)

@@ -17,9 +17,16 @@ from polycomplete.rows.energy import RowEnergy
 
 __all__ = ["WIDE", "newton_step"]
 
-#: Rows with more holes than this go without matrices (``make bench-wide`` measures both forms).
+ITERATIONS = 8  # of the conjugate gradients
+#: Rows with more holes than this have no matrices at all, not even to measure deviations.
 WIDE = 128
-ITERATIONS = 12
+
+
+def pays(energy: RowEnergy, holes: int, columns: int) -> bool:
+    """Return whether conjugate gradients take fewer operations than the matrices of rows."""
+    r, q = energy.factor.shape
+    matrices = 2 * r * q * holes + 2 * q * holes**2 + holes**3
+    return ITERATIONS * 4 * (r * columns + r * q) < matrices
 
 
 def newton_step(
@@ -93,6 +100,8 @@ def _conjugate_gradients(product: Callable[[Array], Array], right: Array, iterat
         turned = product(direction)
         curvature = xp.sum(direction * turned, axis=1)
         going = (size > floor) & (curvature > 0)
+        if not bool(xp.any(going)):
+            break
         length = xp.where(going, size / xp.where(going, curvature, 1.0), 0.0)
         x = x + length[:, None] * direction
         residual = residual - length[:, None] * turned
