@@ -159,12 +159,12 @@ def draw_phase(shares: np.ndarray, path: Path) -> None:
     limit = [theory.information_limit(20, n, 2, 8) for n in PHASE_ROWS]
     lines = ((bound, "the paper's bound", "-"), (limit, "information limit", ":"))
     for rates, label, style in lines:
-        places = np.interp(rates, PHASE_RATES, range(len(PHASE_RATES)))
-        axes.plot(places, at, style, color="tab:red", linewidth=2, label=label)
+        places = np.interp(rates, PHASE_RATES, range(len(PHASE_RATES)), np.nan, np.nan)
+        axes.plot(places, at, style, color="tab:red", linewidth=2.5, label=label)
     axes.set_xlabel("share of observed entries ρ")
     axes.set_ylabel("rows n")
     axes.set_title("Determined rows recovered, in % (one manifold, m = 20, d = 2)")
-    axes.legend(loc="lower right")
+    figure.legend(loc="outside lower center", ncols=2)
     figure.colorbar(image, label="share recovered")
     figure.savefig(path, dpi=130)
 

@@ -237,7 +237,9 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
         if len(self._columns) == 0:
             return
         rows = np.flatnonzero(varying)
-        part = np.ix_(rows, self._columns)
+        part: Any = np.ix_(rows, self._columns)
+        if len(rows) == len(mask) and len(self._columns) == mask.shape[1]:
+            part = slice(None)  # no copy of everything
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         fitted = self._fit_matrix(completed[part], mask[part], seed)
         self.model_, completed[part], result, determined, deviation = fitted
@@ -247,11 +249,12 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
         self.row_determined_[rows] &= determined
         warn_unconverged(result)
 
-    def _note_deviation(
-        self, deviation: np.ndarray | None, part: tuple[np.ndarray, ...], mask: np.ndarray
-    ) -> None:
+    def _note_deviation(self, deviation: np.ndarray | None, part: Any, mask: np.ndarray) -> None:
         """Keep what is known of how far completed cells may be off."""
         if deviation is None:
+            return
+        if isinstance(part, slice):
+            self.cell_std_ = deviation
             return
         self.cell_std_ = np.where(np.isnan(self.statistics_), np.nan, np.zeros(mask.shape))
         self.cell_std_[part] = deviation

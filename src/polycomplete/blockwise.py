@@ -15,6 +15,7 @@ __all__ = ["fit_landmarks", "training_rows"]
 
 ENTRIES = 25_000  # observed entries that are enough to choose by
 FEWEST = 400  # rows
+PART = 65_536  # rows that are completed at a time, to keep copies small
 
 
 def fit_landmarks(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
@@ -62,10 +63,11 @@ def fit_landmarks(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
     deviation[train] = joint.deviation * scaler.scale
     determined[train] = ~joint.loose
     others = np.flatnonzero(~np.isin(np.arange(len(X)), train) & ~mask.all(axis=1))
-    if len(others):
-        found = model.completion(X[others], mask[others])
-        completed[others], deviation[others] = found.rows, found.deviation
-        determined[others] = ~found.loose
+    for begin in range(0, len(others), PART):
+        part = others[begin : begin + PART]
+        found = model.completion(X[part], mask[part])
+        completed[part], deviation[part] = found.rows, found.deviation
+        determined[part] = ~found.loose
     return Learned(model, completed, result, chosen.scale, determined, deviation)
 
 

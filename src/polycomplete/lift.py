@@ -28,11 +28,10 @@ __all__ = ["Lift", "LiftEnergy", "LiftProblem", "moments", "pick", "row_energy"]
 TALL = 8
 # Arrays of N × N numbers: the moments, their eigenvectors with LAPACK's workspace.
 SQUARE = 6
-#: "auto" takes the lift where there are this many times fewer monomials than rows: IRLS is then 1
-#: to 3 times as fast with it, and 4 times where there are three times fewer.
+#: "auto" takes the lift where there are this many times fewer monomials than rows.
 PAYS = 2.0
-#: With fewer rows for that, it takes leading eigenpairs from this many rows on: up to 2 times as
-#: fast while the smoothing is large, and no slower at its end.
+#: With fewer rows for that, it takes leading eigenpairs from this many rows on, which pays while the
+#: smoothing is large.
 PARTIAL = 600
 
 

@@ -31,6 +31,8 @@ Problem = Any  # what the engine poses
 
 #: A hidden error, in units of a column's spread, below which the completion is a good start.
 WELL = 0.05
+#: A hidden error that no data with noise have: what is left of it is the smoothing's.
+CLEAN = 1e-3
 #: Spreads of the columns that differ by less than this factor need no choice of scaling.
 SIMILAR = 10.0
 
@@ -168,7 +170,8 @@ def choose(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Chosen:
                 scale, smoothing, choices[scale].error)  # fmt: skip
     found = choices[scale].completed.get(choices[scale].smoothing)
     trial = None if found is None else (*draws[0], found)
-    if given is None and smoothing <= recipe.solver.path_end:  # finer was better all along
+    clean = choices[scale].error < CLEAN
+    if given is None and (clean or smoothing <= recipe.solver.path_end):  # finer is better
         # What was found counts as a start only where hidden entries came back well: elsewhere
         # rows are in wrong places, from which a large smoothing still frees them.
         begin = found if choices[scale].error < WELL else None

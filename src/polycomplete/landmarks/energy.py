@@ -21,6 +21,7 @@ from polycomplete.rows import RowEnergy
 
 __all__ = ["Spectrum"]
 
+EVEN = 8  # matrix products are quicker with multiples of this
 DROP = 0.03  # directions that explain less than this share of a row's part in them are left out
 
 
@@ -67,7 +68,9 @@ class Spectrum:
         power = 1 - self.penalty.p / 2
         plain = (gamma / (self.values + gamma)) ** power
         kept = int(xp.sum(xp.astype(1 - plain > DROP, xp.int64)))
+        kept = -(-kept // EVEN) * EVEN
         lam = self.values[:kept]
+        kept = lam.shape[0]
         return plain[:kept] * self.penalty.weigh(lam) if kept else plain[:0]
 
     def energy(self, gamma: float) -> RowEnergy:

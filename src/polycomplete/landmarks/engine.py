@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from polycomplete._checks import check_numbers
 from polycomplete._machine import blas_threads, cores, free_memory
 from polycomplete.kernels import Array, Kernel
-from polycomplete.landmarks.energy import Spectrum
+from polycomplete.landmarks.energy import EVEN, Spectrum
 from polycomplete.landmarks.features import Run, moments, whiten
 from polycomplete.penalties import Schatten
 from polycomplete.rows import pivots
@@ -24,7 +24,7 @@ from polycomplete.rows import pivots
 __all__ = ["Landmark", "LandmarkProblem"]
 
 CANDIDATES = 3  # rows that are drawn for each landmark; the landmarks are the pivots among them
-FEWEST, MOST = 100, 400  # landmarks
+FEWEST, MOST = 104, 400  # landmarks
 SPARE = 1.5  # landmarks for each direction of the surface
 CLOSE = 0.75  # more directions than this for each landmark: there may be more of them
 SMALL = 0.02  # of γ: what landmarks need not express
@@ -186,7 +186,8 @@ class LandmarkProblem:
         if enough or not isinstance(self.engine.n_landmarks, str):
             return count
         most = min(MOST, len(self.mask), max(FEWEST, int(SPARE * q)))
-        return max(count, min(int(np.ceil(growth * count)), most))
+        wanted = -(-int(np.ceil(growth * count)) // EVEN) * EVEN
+        return max(count, min(wanted, most))
 
     def enough(self, X: Array, gamma: float, rng: np.random.Generator) -> Spectrum:
         """Learn from the rows X with as many landmarks as they need at this γ."""

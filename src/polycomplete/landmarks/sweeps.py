@@ -41,9 +41,9 @@ class Sweeps(BaseEstimator):
     ----------
     first : float, default=1.0
         The first smoothing, relative to the mean of k(x, x).
-    per_ten : float, default=5
+    per_ten : float, default=8
         Sweeps in which the smoothing falls by a factor of ten, if rows follow easily.
-    momentum : float, default=0.8
+    momentum : float, default=0.9
         The share of its last movement that a row keeps.
     rest : int, default=10
         Sweeps at the last smoothing.
@@ -75,8 +75,8 @@ class Sweeps(BaseEstimator):
     def __init__(
         self,
         first: float = 1.0,
-        per_ten: float = 5,
-        momentum: float = 0.8,
+        per_ten: float = 8,
+        momentum: float = 0.9,
         rest: int = 10,
         max_iter: int = 400,
         rescues: int = 3,
@@ -190,7 +190,9 @@ class SweepRun:
         """
         xp = array_namespace(self.X)
         problem, gamma = self.problem, self.problem.gamma(smoothing)
-        Y = self.X + self.solver.momentum * (self.X - self.before)
+        # At the last smoothing rows come to rest: each redrawn set of landmarks pushes them a bit.
+        momentum = 0.0 if smoothing == self.smoothing else self.solver.momentum
+        Y = self.X + momentum * (self.X - self.before)
         spectrum = problem.spectrum(Y, self.count, self.rng)
         energy, self.smoothing = spectrum.energy(gamma), smoothing
         self.before = self.X
