@@ -30,8 +30,8 @@ TALL = 8
 SQUARE = 6
 #: "auto" takes the lift where there are this many times fewer monomials than rows.
 PAYS = 2.0
-#: With fewer rows for that, it takes leading eigenpairs from this many rows on, which pays while the
-#: smoothing is large.
+#: With fewer rows for that, it takes leading eigenpairs from this many rows on, which pays while
+#: the smoothing is large.
 PARTIAL = 600
 
 
