@@ -304,6 +304,14 @@ def test_most_errors_lie_within_their_deviation():
     assert_array_equal(pmc.cell_std_[mask], 0)
 
 
+def test_a_row_without_entries_may_be_anywhere():
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    X[3], X[5, 0] = np.nan, np.nan
+    pmc = PMC(smoothing=0.1, scale="standard").fit(X)
+    assert_allclose(pmc.cell_std_[3], np.nanstd(X, axis=0))
+    assert pmc.cell_std_[5, 0] > 0
+
+
 def test_training_rows_are_the_best_observed_and_some_of_the_others():
     mask = np.random.default_rng(0).random((500, 8)) < np.linspace(0.2, 1, 500)[:, None]
     rows = training_rows(mask, 100, seed=0)

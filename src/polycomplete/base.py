@@ -214,7 +214,9 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
             )
         seen = mask.any(axis=0)
         self.statistics_ = np.full(matrix.shape[1], np.nan)
-        self.statistics_[seen] = column_spread(matrix[:, seen], mask[:, seen])[0]
+        self._spread = np.zeros(matrix.shape[1])
+        known = column_spread(matrix[:, seen], mask[:, seen])
+        self.statistics_[seen], self._spread[seen] = known
         constant = np.ones_like(seen)
         constant[seen] = is_constant(matrix[:, seen], mask[:, seen])
         self._kept = np.flatnonzero(seen | self.keep_empty_features)
@@ -223,7 +225,9 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
             warn_dropped([str(name) for name in _feature_names(self, None)[~seen]])
         if self.add_indicator:
             self.indicator_ = MissingIndicator(error_on_new=False).fit(np.where(mask, 0.0, np.nan))
-        completed = np.where(mask, matrix, self._fill()).astype(np.float64)
+        # Rows one after the other in memory, however they came: the bits must not depend on that.
+        mask = np.ascontiguousarray(mask)
+        completed = np.ascontiguousarray(np.where(mask, matrix, self._fill()), dtype=np.float64)
         self._check_params()
         with showing(self.verbose):
             self._learn(completed, mask)
@@ -256,7 +260,9 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
         if isinstance(part, slice):
             self.cell_std_ = deviation
             return
-        self.cell_std_ = np.where(np.isnan(self.statistics_), np.nan, np.zeros(mask.shape))
+        # A row of which nothing is known may be anywhere in its columns.
+        spread = np.where(np.isnan(self.statistics_), np.nan, self._spread)
+        self.cell_std_ = np.where(np.any(mask, axis=1, keepdims=True), 0 * spread, spread)
         self.cell_std_[part] = deviation
 
     def _validate(self, X: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -79,12 +79,11 @@ class Block:
         s, t = kernel.slopes(rows, L, K)
         # As there: where only differences of rows count, an origin among them keeps digits.
         origin = xp.mean(L, axis=0) if s is t else xp.zeros_like(L[0, :])
-        s, t = xp.broadcast_to(s, K.shape), xp.broadcast_to(t, K.shape)
         P, flat = K @ F, xp.reshape(self.columns, (-1,))
-        Q = P * kernel.decay if kernel.decay else t @ F
+        Q = P * kernel.decay if kernel.decay else (K * 0 + t) @ F
         x = xp.take_along_axis(rows, self.columns, axis=1)
         pull = xp.reshape(xp.take((L - origin).T, flat, axis=0), (g, k, L.shape[0]))
-        pull *= s[:, None, :]
+        pull *= xp.asarray(s)[:, None, :]
         J = xp.reshape(xp.reshape(pull, (g * k, L.shape[0])) @ F, (g, k, F.shape[1]))
         J -= (x - xp.reshape(xp.take(origin, flat, axis=0), (g, k)))[:, :, None] * Q[:, None]
         gradient = kernel.diagonal_slope(rows)[:, None] * x - (J @ P[:, :, None])[:, :, 0]

@@ -67,8 +67,7 @@ def newton_step(
     K = kernel.gram(X, L)
     s, t = kernel.slopes(X, L, K)
     origin = xp.mean(L, axis=0) if s is t else xp.zeros_like(L[0, :])
-    s, t = xp.broadcast_to(s, K.shape), xp.broadcast_to(t, K.shape)
-    P, Q, L, Y = K @ F, t @ F, L - origin, X - origin
+    P, Q, L, Y = K @ F, (K * 0 + t) @ F, L - origin, X - origin
     a, b = kernel.metric(X)
     free = xp.astype(holes, X.dtype)
     stiff = (xp.clip(a, 1e-9 * float(xp.max(a)), None) * (1 + damping))[:, None]
