@@ -29,7 +29,7 @@ demo: $(VENV)/.ready  ## Complete digits with half of their pixels gone; table a
 	$(PY) examples/digits.py --out $(OUT)/demo
 
 test: check  ## Lint, types, tests and doctests (a few minutes)
-	$(PY) -m pytest --cov --cov-report=term
+	$(PY) -m pytest -n 2 --cov --cov-report=term
 
 check: $(VENV)/.ready  ## Lint and types only
 	$(VENV)/bin/ruff check .

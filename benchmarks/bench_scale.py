@@ -114,6 +114,36 @@ def new_rows() -> dict:
     return {"joint": shares[0], "transform": shares[-1], "seconds": seconds}
 
 
+def crossover() -> list[dict]:
+    """Compare the exact with the landmark engine on few rows: where "auto" changes over."""
+    rows = []
+    for n in (100, 200, 400, 800):
+        X, given, mask = instance(n)
+        found = {"n": n}
+        for name, engine in (("exact", "exact"), ("landmark", Landmark(n_jobs=1))):
+            run = measure(lambda e=engine, g=given: PMC(engine=e, random_state=0).fit_transform(g))
+            found |= {f"{name} s": run.cpu, name: metrics.rse(X, run.value, mask)}
+        rows.append(found)
+        print(f"n = {n:4}: exact {found['exact']:.5f} in {found['exact s']:5.1f} CPU s, "
+              f"landmark {found['landmark']:.5f} in {found['landmark s']:5.1f}")  # fmt: skip
+    return rows
+
+
+def digits() -> dict:
+    """Compare float32 with float64, fit and completion, on data with 1 % noise."""
+    X, _, mask = instance(20_000)
+    noise = 0.01 * np.sqrt(np.mean(X**2)) * np.random.default_rng(0).standard_normal(X.shape)
+    given, known = masks.apply(X + noise, mask), mask.sum(axis=1) >= DETERMINED
+    found = {}
+    for dtype in ("float64", "float32"):
+        engine = Landmark(n_jobs=1, dtype=dtype)
+        run = measure(lambda e=engine: PMC(engine=e, random_state=0).fit_transform(given))
+        error = np.linalg.norm((run.value - X)[known]) / np.linalg.norm(X[known])
+        found |= {dtype: error, f"{dtype} s": run.cpu}
+        print(f"{dtype}, 1 % noise: RSE {error:.4f} in {run.cpu:.1f} CPU s")
+    return found
+
+
 def peers() -> list[dict]:
     """Compare with imputers on one instance."""
     X, given, mask = instance(20_000)
@@ -166,7 +196,8 @@ def main() -> None:
     args = parser.parse_args()
     print(f"{os.cpu_count()} cores")
     grown = growth(tuple(n for n in SIZES if n <= args.most))  # first: memory is the most so far
-    measured = {"arithmetic": arithmetic(), "new rows": new_rows(), "peers": peers()}
+    parts = (arithmetic, crossover, digits, new_rows, peers)
+    measured = {part.__name__: part() for part in parts}
     if args.picture:
         draw(grown, args.picture)
     store(args.out, "scale", [measured, *grown])

@@ -79,7 +79,8 @@ def test_docstrings_begin_with_one_sentence(name):
 def test_functions_document_arguments_and_result_with_an_example(name):
     function = FUNCTIONS[name]
     takes = ["Parameters"] if inspect.signature(function).parameters else []
-    wanted = [*takes, "Returns", "Examples"]
+    gives = "Yields" if inspect.isgeneratorfunction(function) else "Returns"
+    wanted = [*takes, gives, "Examples"]
     assert [title for title in wanted if not has_section(function.__doc__, title)] == []
     assert ">>> " in function.__doc__
 

@@ -11,7 +11,6 @@ from polycomplete.kernels import RBF, Linear, Polynomial
 from polycomplete.rows import RowEnergy, learn, pivots, settle
 from polycomplete.scaling import ColumnScaler
 from polycomplete.solvers.factorisation import KernelFactorisation
-from polycomplete.solvers.factorisation.crossfit import retry_rows
 from polycomplete.solvers.factorisation.dictionary import (
     Dictionary,
     evaluate,
@@ -186,31 +185,6 @@ def test_variables_of_the_rows_there_and_back(m):
     g = np.where(z != 0, rng.standard_normal(z.size), 0)
     # One and the same change of the objective, in both variables.
     assert change.gradient(g) @ change.forward(z) == pytest.approx(g @ z)
-
-
-# Second chances
-
-
-def test_only_rows_in_the_wrong_place_start_again():
-    X, mask = manifold(n=120, rate=0.7)
-    kernel, rng = RBF().resolve(X, mask), np.random.default_rng(0)
-    assert retry_rows(kernel, X, mask, [1e-3, 1e-6], 40, rng)[1] == 0
-    wrong = X.copy()
-    wrong[[3, 50], :] = np.where(mask[[3, 50]], X[[3, 50]], X[[3, 50]] + 2.0)
-    found, moved = retry_rows(kernel, wrong, mask, [1e-3, 1e-6], 40, rng)
-    assert moved == 2
-    assert np.abs(found[[3, 50]] - X[[3, 50]]).max() < 0.5
-    assert np.array_equal(np.delete(found, [3, 50], axis=0), np.delete(X, [3, 50], axis=0))
-    assert np.array_equal(found[mask], X[mask])
-
-
-def test_complete_rows_and_lone_rows_have_no_second_chance():
-    X, _ = manifold(n=20)
-    everything, rng = np.ones(X.shape, dtype=bool), np.random.default_rng(0)
-    for Y in (X, X[:1]):
-        found, moved = retry_rows(RBF(width=5.0), Y, everything[: len(Y)], [1e-6], 5, rng)
-        assert moved == 0
-        assert np.array_equal(found, Y)
 
 
 # The whole run

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polycomplete import datasets
+from polycomplete import datasets, masks
 from polycomplete.exact import ExactProblem
 from polycomplete.kernels import RBF, Polynomial
 from polycomplete.penalties import Schatten
-from polycomplete.rows import Candidates, candidates, learn, nearest, settle
+from polycomplete.rows import Candidates, candidates, learn, nearest, retry, settle
 from polycomplete.rows.solve import _block_rows
 from polycomplete.solvers.precondition import precondition
 from polycomplete.solvers.restart import blend_ambiguous
@@ -303,3 +303,34 @@ def test_wide_data_go_without_preconditioner():
     X, mask = np.ones((3, 257)), np.zeros((3, 257), bool)
     problem = ExactProblem(X, mask, RBF(width=1.0), Schatten(0.5))
     assert precondition(problem, problem.pack(X), 1.0) is None
+
+
+# Second chances
+
+
+def surfaces(X, *gammas):
+    """Return what learns row energies from some rows of X."""
+    kernel = RBF().resolve(X, np.ones(X.shape, dtype=bool))
+    return lambda rows: [learn(kernel, X[rows], gamma, in_place=False) for gamma in gammas]
+
+
+def test_only_rows_in_the_wrong_place_start_again():
+    X = datasets.make_polynomial_manifold(120, 10, random_state=0)
+    mask, rng = masks.uniform(X.shape, 0.7, random_state=0), np.random.default_rng(0)
+    assert retry(surfaces(X, 1e-3, 1e-6), X, mask, 1e-6, rng)[1] == 0
+    wrong = X.copy()
+    wrong[[3, 50], :] = np.where(mask[[3, 50]], X[[3, 50]], X[[3, 50]] + 2.0)
+    found, moved = retry(surfaces(wrong, 1e-3, 1e-6), wrong, mask, 1e-6, rng)
+    assert moved == 2
+    assert np.abs(found[[3, 50]] - X[[3, 50]]).max() < 0.5
+    assert np.array_equal(np.delete(found, [3, 50], axis=0), np.delete(X, [3, 50], axis=0))
+    assert np.array_equal(found[mask], X[mask])
+
+
+def test_complete_rows_and_lone_rows_have_no_second_chance():
+    X = datasets.make_polynomial_manifold(20, 10, random_state=0)
+    rng = np.random.default_rng(0)
+    for Y in (X, X[:1]):
+        found, moved = retry(surfaces(X, 1e-6), Y, np.ones(Y.shape, dtype=bool), 1e-6, rng)
+        assert moved == 0
+        assert np.array_equal(found, Y)

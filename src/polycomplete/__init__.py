@@ -1,17 +1,43 @@
-"""Fill in the missing entries of data that lie on curved low-dimensional surfaces."""
+"""Fill in the missing entries of data that lie on curved low-dimensional surfaces.
 
-from polycomplete import clustering, datasets, diagnostics, masks, methods, metrics, theory
-from polycomplete.clustering import SparseSubspaceClustering, SubspaceClusterer
-from polycomplete.completers import Completer
-from polycomplete.exact import Exact
-from polycomplete.kernels import RBF, Linear, Polynomial
-from polycomplete.landmarks import Landmark, Sweeps
-from polycomplete.lift import Lift
-from polycomplete.methods import KFMC, LADMC, LRMC, NLMC, PMC, SRMC, VMC
-from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
-from polycomplete.solvers import IRLS, AdamPlus, AugmentedLagrangian, Continuation, SoftImpute
+Names are loaded when they are first used, so that the command line answers at once.
+"""
 
-__version__ = "0.1.0"
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from polycomplete._version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from polycomplete import clustering, datasets, diagnostics, masks, methods, metrics, theory
+    from polycomplete.clustering import SparseSubspaceClustering, SubspaceClusterer
+    from polycomplete.completers import Completer
+    from polycomplete.exact import Exact
+    from polycomplete.kernels import RBF, Linear, Polynomial
+    from polycomplete.landmarks import Landmark, Sweeps
+    from polycomplete.lift import Lift
+    from polycomplete.methods import KFMC, LADMC, LRMC, NLMC, PMC, SRMC, VMC
+    from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
+    from polycomplete.solvers import IRLS, AdamPlus, AugmentedLagrangian, Continuation, SoftImpute
+
+#: Where the names above live: a new name goes there, here and into ``__all__``.
+_HOMES = {
+    "clustering": ["SparseSubspaceClustering", "SubspaceClusterer"],
+    "completers": ["Completer"],
+    "datasets": [],
+    "diagnostics": [],
+    "exact": ["Exact"],
+    "kernels": ["RBF", "Linear", "Polynomial"],
+    "landmarks": ["Landmark", "Sweeps"],
+    "lift": ["Lift"],
+    "masks": [],
+    "methods": ["KFMC", "LADMC", "LRMC", "NLMC", "PMC", "SRMC", "VMC"],
+    "metrics": [],
+    "penalties": ["Equal", "Inverse", "Ramp", "Schatten", "Skip"],
+    "solvers": ["IRLS", "AdamPlus", "AugmentedLagrangian", "Continuation", "SoftImpute"],
+    "theory": [],
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "IRLS",
@@ -49,3 +75,19 @@ __all__ = [
     "metrics",
     "theory",
 ]
+
+
+if not TYPE_CHECKING:  # a type checker reads the imports above, and finds misspelt names
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            return import_module(f"{__name__}.{name}")
+        if name not in _HOME_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+        globals()[name] = value  # the next time it is there at once
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -157,6 +157,7 @@ class LiftEnergy(RowEnergy):
         F = self.monomials.features(X)
         E = self.kernel.diagonal(X) - np.sum((F.T @ self.factor) ** 2, axis=1)
         if who is not None:
+            assert self.own is not None
             E = E + np.einsum("kn,nk->n", F, self.own[who]) ** 2
         return E
 
@@ -170,6 +171,7 @@ class LiftEnergy(RowEnergy):
         a, b = self.kernel.metric(X)
         added = [np.sqrt(b)[:, None] * X] if np.any(b) else []
         if who is not None:
+            assert self.own is not None
             s = np.einsum("kn,nk->n", F, self.own[who])
             Js = self.monomials.pull(X, self.own[who].T)
             E, gradient = E + s * s, gradient + Js * s[:, None]
@@ -212,7 +214,7 @@ def row_energy(kernel: Kernel, X: np.ndarray, gamma: float, in_place: bool = Tru
     values, R = spectrum.eigenvalues, spectrum.vectors
     kept = values > 1e-3 * gamma
     factor = R[:, kept] * np.sqrt(values[kept] / (values[kept] + gamma))
-    own = np.empty((0, len(F)))
+    own = None
     if in_place:
         solved = (R / (values + gamma)) @ (R.T @ F)
         # The diagonal of (K + γI)⁻¹; a row that only itself explains leaves nothing but rounding.

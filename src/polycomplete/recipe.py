@@ -31,7 +31,7 @@ Problem = Any  # what the engine poses
 
 #: A hidden error, in units of a column's spread, below which the completion is a good start.
 WELL = 0.05
-#: A hidden error that no data with noise have: what is left of it is the smoothing's.
+#: An error of most hidden entries that no data with noise have: it is the smoothing's.
 CLEAN = 1e-3
 #: Spreads of the columns that differ by less than this factor need no choice of scaling.
 SIMILAR = 10.0
@@ -66,14 +66,10 @@ class Recipe:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be fitted, in the words of the estimators' parameters."""
-        kinds: dict[str, tuple[type, ...]] = {
-            "kernel": (Kernel,),
-            "penalty": (Schatten,),
-        }
-        for name, allowed in kinds.items():
-            given, shown = getattr(self, name), " or ".join(kind.__name__ for kind in allowed)
-            if not isinstance(given, allowed):
-                raise TypeError(f"{name} must be a {shown} object, got {given!r}.")
+        for name, kind in (("kernel", Kernel), ("penalty", Schatten)):
+            given = getattr(self, name)
+            if not isinstance(given, kind):
+                raise TypeError(f"{name} must be a {kind.__name__} object, got {given!r}.")
         if isinstance(self.solver, type) or not hasattr(self.solver, "solve"):
             raise TypeError(
                 "solver must be a Continuation or AdamPlus object, or another one that has solve() "
@@ -170,7 +166,7 @@ def choose(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Chosen:
                 scale, smoothing, choices[scale].error)  # fmt: skip
     found = choices[scale].completed.get(choices[scale].smoothing)
     trial = None if found is None else (*draws[0], found)
-    clean = choices[scale].error < CLEAN
+    clean = choices[scale].most < CLEAN
     if given is None and (clean or smoothing <= recipe.solver.path_end):  # finer is better
         # What was found counts as a start only where hidden entries came back well: elsewhere
         # rows are in wrong places, from which a large smoothing still frees them.

@@ -14,7 +14,7 @@ from polycomplete.exact import WIDEST
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.lift import row_energy
 from polycomplete.recipe import Chosen, Learned, Recipe, solve
-from polycomplete.rows import RowEnergy, candidates, deviations_in_place, evenly, undetermined
+from polycomplete.rows import LOOSE, RowEnergy, candidates, deviations_in_place, evenly
 from polycomplete.scaling import ColumnScaler
 from polycomplete.solvers.stages import stages
 
@@ -37,8 +37,6 @@ class Surface:
         Relative to the mean of k(x, x).
     typical : float
         The median energy of a training row given the others.
-    determined : ndarray of bool, shape (n,)
-        Which training rows are determined by their observed entries.
     """
 
     scaler: ColumnScaler
@@ -46,7 +44,6 @@ class Surface:
     rows: np.ndarray
     smoothing: float
     typical: float
-    determined: np.ndarray
 
     def complete(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Complete each row by itself; return the rows and which of them are ambiguous."""
@@ -112,10 +109,10 @@ def fit_surface(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
         loose, spread = result.ambiguous, np.zeros_like(rows)
         if X.shape[1] <= WIDEST:
             unit, budget = typical_distance(rows, np.ones_like(mask)), max(typical, gamma)
-            loose = loose | undetermined(energy, rows, mask, unit, budget)
-            spread = deviations_in_place(energy, rows, mask, budget)
+            spread, reach = deviations_in_place(energy, rows, mask, budget)
+            loose = loose | (reach > LOOSE * unit)
             spread *= _calibration(X, scaler, chosen, kernel, gamma)
-        surface = Surface(scaler, kernel, rows, chosen.smoothing, typical, ~loose)
+        surface = Surface(scaler, kernel, rows, chosen.smoothing, typical)
         completed = scaler.undo(rows)
         return Learned(surface, completed, result, chosen.scale, ~loose, spread * scaler.scale)
 
@@ -129,5 +126,5 @@ def _calibration(
     visible, hidden, found = chosen.trial
     energy = row_energy(kernel, found, gamma)
     budget = max(float(np.median(energy.left_out())), gamma)
-    spread = deviations_in_place(energy, found, visible, budget)
+    spread, _ = deviations_in_place(energy, found, visible, budget)
     return tuning.calibration((found - scaler.apply(X))[hidden], spread[hidden])

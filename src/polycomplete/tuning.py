@@ -38,18 +38,24 @@ CAUTIOUS = 1e-2
 SLACK = 0.01
 #: The share of a Gaussian within one standard deviation.
 WITHIN = 0.6827
+#: Most hidden entries: a few rows may be in the wrong place even where data have no noise.
+MOST = 0.8
 #: A path that has come this far above its lowest error is not followed further.
 GIVE_UP = 1.1
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What a path showed: the chosen smoothing, its error, and error and completion at each."""
+    """What a path showed: the chosen smoothing, its error, and error and completion at each.
+
+    ``most`` is the error that four fifths of the hidden entries stay below at that smoothing.
+    """
 
     smoothing: float
     error: float
     errors: dict[float, float]
     completed: dict[float, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
+    most: float = np.inf
 
 
 def hidings(
@@ -166,7 +172,9 @@ def follow(
             errors[smoothing], found[smoothing] = error, completed
         if errors[smoothing] > give_up * min(errors.values()):
             break
-    return replace(choice_of(errors), completed=found)
+    choice = choice_of(errors)
+    off = np.abs((found[choice.smoothing] - X) / unit)[hidden]
+    return replace(choice, completed=found, most=float(np.quantile(off, MOST)))
 
 
 def choice_of(errors: dict[float, float]) -> Choice:
@@ -238,7 +246,8 @@ def together(choices: list[Choice]) -> Choice:
     common = [s for s in choices[0].errors if all(s in c.errors for c in choices)]
     logs = {s: np.mean([np.log(max(c.errors[s], 1e-300)) for c in choices]) for s in common}
     chosen = choice_of({s: float(np.exp(value)) for s, value in logs.items()})
-    return replace(chosen, completed=choices[0].completed)
+    most = max(choice.most for choice in choices)
+    return replace(chosen, completed=choices[0].completed, most=most)
 
 
 def best_of(choices: dict[str | None, Choice]) -> str | None:

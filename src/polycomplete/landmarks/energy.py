@@ -68,10 +68,8 @@ class Spectrum:
         power = 1 - self.penalty.p / 2
         plain = (gamma / (self.values + gamma)) ** power
         kept = int(xp.sum(xp.astype(1 - plain > DROP, xp.int64)))
-        kept = -(-kept // EVEN) * EVEN
-        lam = self.values[:kept]
-        kept = lam.shape[0]
-        return plain[:kept] * self.penalty.weigh(lam) if kept else plain[:0]
+        kept = min(-(-kept // EVEN) * EVEN, plain.shape[0])
+        return plain[:kept] * self.penalty.weigh(self.values[:kept]) if kept else plain[:0]
 
     def energy(self, gamma: float) -> RowEnergy:
         """Return the row energy at a smoothing, in the units of the mean covariance."""
@@ -79,5 +77,4 @@ class Spectrum:
         slopes = self.slopes(gamma)
         turned = self.features.turn @ self.vectors[:, : slopes.shape[0]]
         factor = turned * xp.sqrt(1 - slopes)
-        nobody = self.features.landmarks[:0, 0:1] @ self.features.landmarks[:, 0:1].T
-        return RowEnergy(self.features.kernel, self.features.landmarks, factor, nobody)
+        return RowEnergy(self.features.kernel, self.features.landmarks, factor, None)

@@ -17,9 +17,10 @@ from polycomplete._checks import check_numbers
 from polycomplete._machine import blas_threads, cores, free_memory
 from polycomplete.kernels import Array, Kernel
 from polycomplete.landmarks.energy import EVEN, Spectrum
-from polycomplete.landmarks.features import Run, moments, whiten
+from polycomplete.landmarks.features import moments, whiten
 from polycomplete.penalties import Schatten
-from polycomplete.rows import pivots
+from polycomplete.rows import Run, pivots
+from polycomplete.solvers.stages import stages
 
 __all__ = ["Landmark", "LandmarkProblem"]
 
@@ -28,6 +29,8 @@ FEWEST, MOST = 104, 400  # landmarks
 SPARE = 1.5  # landmarks for each direction of the surface
 CLOSE = 0.75  # more directions than this for each landmark: there may be more of them
 SMALL = 0.02  # of γ: what landmarks need not express
+COARSE = 0.2  # smoothing at which a row begins to look for its place
+JUDGE = 1e-5  # ... and at which it is judged: below, only the nearest place counts
 LEAST_WEIGHT = 1e-6  # of a row with hardly any observed entry
 FINEST = {"float64": 0.0, "float32": 1e-4}  # smoothing
 RULES = ("pivots", "random")
@@ -36,8 +39,9 @@ RULES = ("pivots", "random")
 class Landmark(BaseEstimator):
     """Express the surface by a few of the rows, and complete every row by itself.
 
-    Cost and memory grow linearly with the number of rows. The surface is learned jointly from the
-    best-observed ``max_rows`` rows; every other row is then completed by the learned row energy.
+    Cost and memory grow linearly with the number of rows. The surface is learned jointly from
+    ``max_rows`` rows, half of them the best-observed ones; every other row is then completed by
+    the learned row energy.
 
     Parameters
     ----------
@@ -54,8 +58,7 @@ class Landmark(BaseEstimator):
     max_memory : float, optional
         Bytes that completing may take beyond the data; a quarter of the free memory by default.
     dtype : {"float64", "float32"}, default="float64"
-        Of the computation. float32 takes half of the memory and of the time, and does not see
-        smoothings below 1e-4.
+        Of the computation. float32 does not see smoothings below 1e-4: for noisy data.
 
     Examples
     --------
@@ -129,6 +132,18 @@ class Landmark(BaseEstimator):
             )
         self.check_params()
         return LandmarkProblem(X.astype(self.dtype, copy=False), mask, kernel, penalty, self)
+
+
+def ladder(smoothing: float) -> list[float]:
+    """Return the smoothings that a row walks down to find its place.
+
+    Examples
+    --------
+    >>> ladder(1e-7)
+    [0.2, 0.002, 2e-05, 1e-05]
+    """
+    last = max(smoothing, JUDGE)
+    return stages(max(COARSE, last), last, factor=100.0)
 
 
 @dataclass(frozen=True)

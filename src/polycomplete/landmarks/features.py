@@ -7,14 +7,13 @@ is additive: blocks of rows, workers and files add up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any
 
 from array_api_compat import array_namespace
 
 from polycomplete.kernels import Array, Kernel
+from polycomplete.rows import Run
 
 __all__ = ["Features", "Moments", "moments", "whiten"]
 
@@ -22,8 +21,6 @@ BLOCK = 2048  # rows whose features are added up at a time
 #: Directions of the landmarks below this share of the largest are rounding. A single number of
 #: 32 bits has half of the digits.
 CUT = {8: 1e-12, 4: 1e-6}
-
-Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,19 @@ import numpy as np
 from sklearn.base import clone
 
 from polycomplete.kernels import Kernel, typical_distance
-from polycomplete.landmarks.engine import Landmark, LandmarkProblem
-from polycomplete.landmarks.retries import ladder, try_starts
-from polycomplete.rows import Block, Candidates, Holes, RowEnergy, deviations, evenly, nearest
-from polycomplete.rows.holes import Run
+from polycomplete.landmarks.engine import Landmark, LandmarkProblem, ladder
+from polycomplete.rows import (
+    LOOSE,
+    Block,
+    Candidates,
+    Holes,
+    RowEnergy,
+    Run,
+    deviations,
+    evenly,
+    nearest,
+    try_starts,
+)
 from polycomplete.scaling import ColumnScaler
 
 __all__ = ["Completion", "LandmarkModel"]
@@ -29,8 +38,6 @@ CHUNK = 16384  # rows at a time, memory permitting
 PER_ENTRY = 200  # bytes for each entry of a chunk and its temporaries
 LAST_STEPS = 2
 DOUBT = 100.0  # a row with so many times the usual energy tries more starts
-LOOSE = 0.25  # of a typical distance: a row that may be this far away is not determined
-SOFT = 1e-3  # of the kernel's metric
 UNSURE = 0.05  # of a typical distance: a row that may be this far away looks for other places
 PLAUSIBLE = 6  # starts of such a row
 
@@ -113,6 +120,16 @@ class LandmarkModel:
         """Some of the completed training rows, scaled."""
         return self.pool
 
+    @property
+    def _usual(self) -> float:
+        """The usual energy of a row."""
+        return max(self.typical, self.floor)
+
+    @property
+    def _unit(self) -> float:
+        """A typical distance of two rows."""
+        return typical_distance(self.pool, np.ones_like(self.pool, dtype=bool))
+
     def calibrated(self, factor: float) -> LandmarkModel:
         """Return the model with its deviations multiplied."""
         return replace(self, calibration=self.calibration * factor)
@@ -137,7 +154,7 @@ class LandmarkModel:
         with self.engine.pool() as engine:
             chunks = list(self._chunks(len(X), X.shape[1]))
             E = engine.run(lambda at: evenly(self.energies[-1], self.scaler.apply(X[at])), chunks)
-            return np.maximum(np.concatenate(list(E)), 0) / max(self.typical, self.floor)
+            return np.maximum(np.concatenate(list(E)), 0) / self._usual
 
     def settled(self, X: np.ndarray, mask: np.ndarray, run: Run = map) -> Completion:
         """Judge rows that were completed jointly, scaled; only those not determined change."""
@@ -162,7 +179,7 @@ class LandmarkModel:
         done = run(partial(self._walk, X, mask), holes.blocks)
         for block, (found, E) in zip(holes.blocks, done, strict=True):
             rows[block.rows], energy[block.rows] = found, E
-        hard = np.flatnonzero(energy > DOUBT * max(self.typical, self.floor))
+        hard = np.flatnonzero(energy > DOUBT * self._usual)
         if len(hard):
             tried = try_starts(self.energies, X[hard], mask[hard], self.pool, even=True, run=run)
             found, lowest = tried.best()
@@ -182,19 +199,13 @@ class LandmarkModel:
         return rows, np.maximum(E, 0)
 
     def _measure(self, holes: Holes, rows: np.ndarray, run: Run) -> tuple[np.ndarray, np.ndarray]:
-        """Return how far each cell may move until the energy has grown as usual; which rows may.
-
-        A row is loose where that is far, along a direction that is soft in itself: on noisy data
-        every row may move far.
-        """
-        into, softest = np.zeros_like(rows), np.ones(len(rows), dtype=rows.dtype)
-        energy, budget = self.energies[-1], max(self.typical, self.floor)
-        work = partial(deviations, energy, rows, budget=budget)
-        for block, (found, soft) in zip(holes.blocks, run(work, holes.blocks), strict=True):
+        """Return how far each cell may be off, and which rows are loose."""
+        into, reach = np.zeros_like(rows), np.zeros(len(rows), dtype=rows.dtype)
+        work = partial(deviations, self.energies[-1], rows, budget=self._usual)
+        for block, (found, far) in zip(holes.blocks, run(work, holes.blocks), strict=True):
             into[block.rows] = block.fill(found, into[block.rows])
-            softest[block.rows] = soft
-        unit = typical_distance(self.pool, np.ones_like(self.pool, dtype=bool))
-        return into, (softest < SOFT) & (np.sqrt(np.sum(into**2, axis=1)) > LOOSE * unit)
+            reach[block.rows] = far
+        return into, reach > LOOSE * self._unit
 
     def _blend(
         self,
@@ -206,9 +217,8 @@ class LandmarkModel:
         run: Run,
         even: bool = False,
     ) -> Completion:
-        """Give the loose rows the mean of their plausible completions."""
-        unit = typical_distance(self.pool, np.ones_like(self.pool, dtype=bool))
-        who = np.flatnonzero(np.sqrt(np.sum(deviation**2, axis=1)) > UNSURE * unit)
+        """Give rows that may be elsewhere the mean of their plausible completions."""
+        who = np.flatnonzero(np.sqrt(np.sum(deviation**2, axis=1)) > UNSURE * self._unit)
         if len(who):
             judges = self.energies[-2:]
             tried = try_starts(judges, rows[who], mask[who], self.pool, PLAUSIBLE, 2, even, run)
@@ -216,6 +226,6 @@ class LandmarkModel:
                 np.concatenate([rows[who][:, None], tried.rows], axis=1),
                 np.concatenate([energy[who][:, None], np.maximum(tried.energy, 0)], axis=1),
             )
-            mixed, ambiguous = both.blend(max(self.typical, self.floor), unit)
+            mixed, ambiguous = both.blend(self._usual, self._unit)
             rows[who] = np.where(mask[who] | ~ambiguous[:, None], rows[who], mixed)
         return Completion(rows, energy, deviation * self.calibration, loose)

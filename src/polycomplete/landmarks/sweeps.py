@@ -1,7 +1,7 @@
 """The solver of the landmark engine: learn the surface, let every row step towards it, repeat.
 
 One Levenberg–Marquardt step of every row for each renewal of the surface; between two sweeps the
-rows keep some of their momentum, which takes ten times fewer sweeps than without. The smoothing
+rows keep most of their momentum, without which far more sweeps are needed. The smoothing
 shrinks as fast as the rows follow: while they still move far, measured against the smoothing, it
 waits. In the end rows in the wrong place get second chances.
 """
@@ -17,9 +17,8 @@ from sklearn.base import BaseEstimator
 
 from polycomplete._checks import check_numbers
 from polycomplete.kernels import Array
-from polycomplete.landmarks.engine import LandmarkProblem
-from polycomplete.landmarks.retries import retry
-from polycomplete.rows import Holes
+from polycomplete.landmarks.engine import LandmarkProblem, ladder
+from polycomplete.rows import Holes, RowEnergy, retry
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
 from polycomplete.solvers.stages import stages
 from polycomplete.solvers.start import fill
@@ -204,7 +203,14 @@ class SweepRun:
 
     def rescue(self, smoothing: float) -> int:
         """Give rows second chances; return how many moved."""
-        self.X, moved = retry(self.problem, self.X, smoothing, self.count, self.rng)
+        X, problem = self.X, self.problem
+        gammas = [problem.gamma(step) for step in ladder(smoothing)]
+
+        def learn(rows: np.ndarray) -> list[RowEnergy]:
+            spectrum = problem.spectrum(X[rows], min(self.count, len(rows)), self.rng, rows)
+            return [spectrum.energy(gamma) for gamma in gammas]
+
+        self.X, moved = retry(learn, X, problem.mask, gammas[-1], self.rng, problem.engine.run)
         self.damping[:] = 0.1
         logger.info("%.1f s: started %d rows again", self.monitor.seconds, moved)
         return moved

@@ -1,25 +1,20 @@
 """One row at a time: the energy of a row given the others, and how to complete it."""
 
 from polycomplete.rows.energy import Expansion, RowEnergy, learn
-from polycomplete.rows.holes import Block, Holes
+from polycomplete.rows.holes import Block, Holes, Run
 from polycomplete.rows.pivots import pivots
-from polycomplete.rows.solve import (
-    Candidates,
-    candidates,
-    evenly,
-    near,
-    nearest,
-    settle,
-    undetermined,
-)
-from polycomplete.rows.spread import deviations, deviations_in_place
+from polycomplete.rows.restarts import retry, try_starts
+from polycomplete.rows.solve import Candidates, candidates, evenly, near, nearest, padded, settle
+from polycomplete.rows.spread import LOOSE, deviations, deviations_in_place
 
 __all__ = [
+    "LOOSE",
     "Block",
     "Candidates",
     "Expansion",
     "Holes",
     "RowEnergy",
+    "Run",
     "candidates",
     "deviations",
     "deviations_in_place",
@@ -27,7 +22,9 @@ __all__ = [
     "learn",
     "near",
     "nearest",
+    "padded",
     "pivots",
+    "retry",
     "settle",
-    "undetermined",
+    "try_starts",
 ]

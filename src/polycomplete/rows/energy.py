@@ -37,13 +37,13 @@ class RowEnergy:
         F with A = F Fᵀ.
     own : ndarray of shape (r, r)
         Row j holds the direction that takes row j out of the model: the energy of row j given the
-        *others* is ``k(x, x) − |Fᵀk|² + (own[j]·k)²``. Without rows where that is not needed.
+        *others* is ``k(x, x) − |Fᵀk|² + (own[j]·k)²``. None where that is not needed.
     """
 
     kernel: Kernel
     landmarks: Array
     factor: Array
-    own: Array
+    own: Array | None
 
     def left_out(self) -> np.ndarray:
         """Return the energy of each landmark given the others."""
@@ -58,6 +58,7 @@ class RowEnergy:
         P = K @ self.factor
         E = self.kernel.diagonal(X) - array_namespace(X).sum(P * P, axis=1)
         if who is not None:
+            assert self.own is not None
             E = E + np.sum(K * self.own[who], axis=1) ** 2
         return E
 
@@ -79,6 +80,7 @@ class RowEnergy:
         a, b = self.kernel.metric(X)
         added = [np.sqrt(b)[:, None] * X] if np.any(b) else []
         if who is not None:
+            assert self.own is not None
             B = self.own[who]
             s = np.sum(K * B, axis=1)
             Js = (S * B) @ L - np.sum(T * B, axis=1)[:, None] * Y
@@ -194,6 +196,6 @@ def learn(kernel: Kernel, X: np.ndarray, gamma: float, in_place: bool = True) ->
     kept = values > 1e-3 * gamma
     factor = V[:, kept] / np.sqrt(values[kept] + gamma)
     if not in_place:
-        return RowEnergy(kernel, X, factor, np.empty((0, len(X))))
+        return RowEnergy(kernel, X, factor, None)
     inverse = (V / (values + gamma)) @ V.T
     return RowEnergy(kernel, X, factor, inverse / np.sqrt(np.diag(inverse))[:, None])

@@ -7,16 +7,16 @@ padded where rows run out (other shapes take other paths through BLAS).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from polycomplete.rows.energy import RowEnergy
 
-__all__ = ["Candidates", "candidates", "evenly", "near", "nearest", "settle", "undetermined"]
+__all__ = ["Candidates", "candidates", "evenly", "near", "nearest", "padded", "settle"]
 
-NEAR_ROWS = 128  # rows whose neighbours are looked for at a time
+EVEN_ROWS = 128  # rows at a time where only the shape matters
 BLOCK_BYTES = 32e6  # of the largest array of a step: fits the cache of a few cores
 
 
@@ -48,6 +48,28 @@ class Candidates:
         spread = np.einsum("nk,nkm->n", weight, (self.rows - mean[:, None]) ** 2) ** 0.5
         ambiguous = spread > 0.05 * unit
         return np.where(ambiguous[:, None], mean, best), ambiguous
+
+
+def padded(n: int, size: int) -> Iterator[tuple[np.ndarray, int]]:
+    """Yield the indices of n rows, ``size`` at a time, the last padded with the first ones.
+
+    Parameters
+    ----------
+    n, size : int
+        How many rows, and how many of them at a time.
+
+    Yields
+    ------
+    at, inside : ndarray of int, shape (size,), and int
+        The rows, and how many of them are no padding.
+
+    Examples
+    --------
+    >>> list(padded(3, 2))
+    [(array([0, 1]), 2), (array([2, 0]), 1)]
+    """
+    for begin in range(0, n, size):
+        yield np.arange(begin, begin + size) % n, min(size, n - begin)
 
 
 def nearest(
@@ -110,9 +132,8 @@ def near(X: np.ndarray, mask: np.ndarray, pool: np.ndarray, k: int) -> np.ndarra
     array([[2, 0]])
     """
     found = np.empty((len(X), k), dtype=int)
-    for begin in range(0, len(X), NEAR_ROWS):
-        at = np.arange(begin, begin + NEAR_ROWS) % len(X)
-        found[begin : begin + NEAR_ROWS] = nearest(X[at], mask[at], pool, k)[: len(X) - begin]
+    for at, inside in padded(len(X), EVEN_ROWS):
+        found[at[:inside]] = nearest(X[at], mask[at], pool, k)[:inside]
     return found
 
 
@@ -141,9 +162,8 @@ def evenly(energy: RowEnergy, X: np.ndarray) -> np.ndarray:
     True
     """
     E = np.empty(len(X), dtype=X.dtype)
-    for begin in range(0, len(X), NEAR_ROWS):
-        at = np.arange(begin, begin + NEAR_ROWS) % len(X)
-        E[begin : begin + NEAR_ROWS] = energy.value(X[at])[: len(X) - begin]
+    for at, inside in padded(len(X), EVEN_ROWS):
+        E[at[:inside]] = energy.value(X[at])[:inside]
     return E
 
 
@@ -201,56 +221,6 @@ def settle(
     return X, E, damping
 
 
-def undetermined(
-    energy: RowEnergy, X: np.ndarray, mask: np.ndarray, unit: float, typical: float
-) -> np.ndarray:
-    """Return which landmarks could move far at little cost in energy.
-
-    Along the softest direction of its missing entries a row can move until its energy has grown by
-    ``typical``; a row for which that is more than a quarter of ``unit`` is not determined. The
-    direction must also be soft in itself (a thousandth of the metric): on noisy data every row may
-    move that far.
-
-    Parameters
-    ----------
-    energy : RowEnergy
-        The surface through X.
-    X, mask : ndarrays of shape (n, m)
-        Its landmarks, and True where their entries were observed.
-    unit : float
-        A typical distance of two rows.
-    typical : float
-        The usual energy of a row.
-
-    Returns
-    -------
-    ndarray of bool, shape (n,)
-
-    Examples
-    --------
-    >>> from polycomplete.kernels import RBF
-    >>> from polycomplete.rows import learn
-    >>> t = np.linspace(0, 1, 20)
-    >>> arc = np.c_[t, t**2, t**3]
-    >>> mask = np.ones(arc.shape, dtype=bool)
-    >>> mask[3, 1:], mask[5] = False, False
-    >>> np.flatnonzero(undetermined(learn(RBF(width=2.0), arc, 1e-8), arc, mask, 1.0, 1e-8))
-    array([5])
-    """
-    found = np.zeros(len(X), dtype=bool)
-    rows = np.flatnonzero(~mask.all(axis=1))
-    size = _block_rows([energy], X.shape[1], 1)
-    for begin in range(0, len(rows), size):
-        who = rows[begin : begin + size]
-        here = energy.expand(X[who], who)
-        curvature = here.hessian(mask[who], 0.0) / (2 * here.a)[:, None, None]
-        at = np.arange(X.shape[1])
-        curvature[:, at, at] = np.where(mask[who], 1.0, curvature[:, at, at])
-        softest = np.maximum(np.linalg.eigvalsh(curvature)[:, 0], 1e-12)
-        found[who] = (softest < 1e-3) & (typical / (here.a * softest) > (unit / 4) ** 2)
-    return found
-
-
 def candidates(
     energies: Sequence[RowEnergy],
     X: np.ndarray,
@@ -299,9 +269,7 @@ def candidates(
     block = _block_rows(energies, X.shape[1], k)
     rows = np.empty((len(X), k, X.shape[1]), dtype=X.dtype)
     energy = np.empty((len(X), k), dtype=X.dtype)
-    for begin in range(0, len(X), block):
-        at = np.arange(begin, begin + block) % len(X)  # the last block is padded with first rows
-        inside = min(block, len(X) - begin)
+    for at, inside in padded(len(X), block):
         own = None if lender is None else lender[at]
         starts = pool[nearest(X[at], mask[at], pool, k, own)]
         seen = np.repeat(mask[at], k, axis=0)
@@ -310,8 +278,8 @@ def candidates(
         damping = np.full(len(Y), 0.1, dtype=X.dtype)
         for model in energies:
             Y, E, damping = settle(model, Y, seen, damping, owner, steps)
-        rows[begin : begin + inside] = Y.reshape(block, k, -1)[:inside]
-        energy[begin : begin + inside] = E.reshape(block, k)[:inside]
+        rows[at[:inside]] = Y.reshape(block, k, -1)[:inside]
+        energy[at[:inside]] = E.reshape(block, k)[:inside]
     return Candidates(rows, energy)
 
 

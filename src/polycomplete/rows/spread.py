@@ -10,9 +10,12 @@ from polycomplete.rows.energy import Expansion, RowEnergy
 from polycomplete.rows.holes import Block
 from polycomplete.rows.wide import WIDE
 
-__all__ = ["deviations", "deviations_in_place"]
+__all__ = ["LOOSE", "deviations", "deviations_in_place"]
 
 BLOCK_BYTES = 32e6  # of the largest array at a time
+#: Of a typical distance of two rows: a row that may move this far is not determined.
+LOOSE = 0.25
+SOFT = 1e-3  # of the kernel's metric: a direction that is soft in itself
 SOFTEST = 1e-9  # of the kernel's metric: bounds the deviation of an entry that nothing holds
 
 
@@ -37,8 +40,9 @@ def deviations(energy: RowEnergy, X: Array, block: Block, budget: float) -> tupl
     -------
     deviation : array of shape (g, k)
         Zero in the padding.
-    softest : array of shape (g,)
-        The smallest curvature of each row, in units of the kernel's metric.
+    reach : array of shape (g,)
+        How far each row may move along a direction that is soft in itself; 0 where none is: on
+        noisy data every row may move far, along directions that are not.
 
     Examples
     --------
@@ -50,15 +54,15 @@ def deviations(energy: RowEnergy, X: Array, block: Block, budget: float) -> tupl
     >>> mask = np.array([[True, True, False], [False, False, False]])
     >>> energy = learn(RBF(width=2.0), arc, 1e-8)
     >>> for block in Holes(mask).blocks:
-    ...     found, softest = deviations(energy, arc[[10, 10]], block, 1e-8)
-    >>> bool(found[0, 0] < 0.01 < 0.1 < found[1].min()), bool(softest[1] < 1e-3 < softest[0])
-    (True, True)
+    ...     found, reach = deviations(energy, arc[[10, 10]], block, 1e-8)
+    >>> bool(found[0, 0] < 0.01 < 0.1 < found[1].min()), reach > LOOSE
+    (True, array([False,  True]))
     """
     xp = array_namespace(X)
     rows = xp.take(X, block.rows, axis=0)
     if block.padding.shape[1] > WIDE:  # without matrices there is the metric alone
         a = energy.kernel.metric(rows)[0]
-        return xp.where(block.padding, 0.0, xp.sqrt(budget / a)[:, None]), a * 0 + 1
+        return xp.where(block.padding, 0.0, xp.sqrt(budget / a)[:, None]), a * 0
     return _deviations(block.expand(energy, rows), block.padding, budget)
 
 
@@ -71,13 +75,15 @@ def _deviations(here: Expansion, mask: Array, budget: float) -> tuple[Array, Arr
     values, V = xp.linalg.eigh(H)
     floored = xp.clip(values, SOFTEST, None)
     variance = xp.sum(V * V / floored[:, None, :], axis=2) * (budget / here.a)[:, None]
-    return xp.where(mask, 0.0, xp.sqrt(variance)), floored[:, 0]
+    softest = floored[:, 0]
+    reach = xp.where(softest < SOFT, xp.sqrt(budget / (here.a * softest)), 0.0)
+    return xp.where(mask, 0.0, xp.sqrt(variance)), reach
 
 
 def deviations_in_place(
     energy: RowEnergy, X: np.ndarray, mask: np.ndarray, budget: float
-) -> np.ndarray:
-    """Return the deviation of each missing entry of the landmarks, given the other landmarks.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what :func:`deviations` does for the landmarks, each given the others.
 
     Parameters
     ----------
@@ -90,25 +96,26 @@ def deviations_in_place(
 
     Returns
     -------
-    ndarray of shape (n, m)
-        Zero where observed.
+    deviation, reach : ndarrays of shape (n, m) and (n,)
+        Zero where observed, and for complete rows.
 
     Examples
     --------
     >>> from polycomplete.kernels import RBF
     >>> from polycomplete.rows import learn
     >>> t = np.linspace(0, 1, 20)
-    >>> arc = np.c_[t, t**2]
+    >>> arc = np.c_[t, t**2, t**3]
     >>> mask = np.ones(arc.shape, dtype=bool)
-    >>> mask[3, 1] = False
-    >>> found = deviations_in_place(learn(RBF(width=2.0), arc, 1e-8), arc, mask, 1e-8)
-    >>> np.argwhere(found > 0)
-    array([[3, 1]])
+    >>> mask[3, 1:], mask[5] = False, False
+    >>> found, reach = deviations_in_place(learn(RBF(width=2.0), arc, 1e-8), arc, mask, 1e-8)
+    >>> np.flatnonzero(found.any(axis=1)), np.flatnonzero(reach > LOOSE)
+    (array([3, 5]), array([5]))
     """
-    found = np.zeros_like(X)
+    found, reach = np.zeros_like(X), np.zeros(len(X), dtype=X.dtype)
     rows = np.flatnonzero(~mask.all(axis=1))
     size = max(1, int(BLOCK_BYTES / (8 * X.shape[1] * len(energy.landmarks))))
     for begin in range(0, len(rows), size):
         who = rows[begin : begin + size]
-        found[who] = _deviations(energy.expand(X[who], who), mask[who], budget)[0]
-    return found
+        here = energy.expand(X[who], who)
+        found[who], reach[who] = _deviations(here, mask[who], budget)
+    return found, reach

@@ -173,7 +173,7 @@ class _GramBend(Bend):
         self.mixed = mixed(kernel, self.X, point.K, (U * (1 - self.h)) @ U.T)
         self.B = U / np.sqrt(self.lam)
         factor = self.B * np.sqrt(1 - self.h)
-        return U, RowEnergy(kernel, self.X, factor, np.empty((0, len(U))))
+        return U, RowEnergy(kernel, self.X, factor, None)
 
     def _curve(self, V: np.ndarray) -> np.ndarray:
         X, L = self.X, self.L
@@ -196,8 +196,7 @@ class _LiftBend(Bend):
         R, monomials = self.vectors, self.problem.monomials
         left = (point.K.T @ R) / np.sqrt(self.lam)
         factor = R * np.sqrt(1 - self.h)
-        empty = np.empty((0, len(R)))
-        return left, LiftEnergy(self.problem.kernel, self.X[:0], factor, empty, monomials)
+        return left, LiftEnergy(self.problem.kernel, self.X[:0], factor, None, monomials)
 
     def _curve(self, V: np.ndarray) -> np.ndarray:
         monomials, R = self.problem.monomials, self.vectors

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import linalg
 
 from polycomplete.kernels import Kernel, typical_distance
-from polycomplete.rows import RowEnergy, candidates, learn, settle
+from polycomplete.rows import RowEnergy, candidates, learn, padded, settle
 
 __all__ = ["AtomPreconditioner", "Dictionary", "evaluate", "precondition_atoms"]
 
@@ -238,8 +238,7 @@ def _refine(energy: RowEnergy, X: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """Let each row settle under one energy, in padded blocks of one size (see rows.solve)."""
     size = max(1, min(64, int(32e6 / (8 * X.shape[1] * len(energy.landmarks)))))
     refined = np.empty_like(X)
-    for begin in range(0, len(X), size):
-        at = np.arange(begin, begin + size) % len(X)
+    for at, inside in padded(len(X), size):
         settled, _, _ = settle(energy, X[at], mask[at], np.full(size, 1e-3), steps=3)
-        refined[begin : begin + size] = settled[: len(X) - begin]
+        refined[at[:inside]] = settled[:inside]
     return refined

@@ -6,8 +6,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from polycomplete.kernels import Kernel
-from polycomplete.rows import Candidates, RowEnergy, learn, pivots
-from polycomplete.solvers.factorisation.crossfit import retry_rows, try_starts
+from polycomplete.rows import Candidates, RowEnergy, learn, pivots, retry, try_starts
 from polycomplete.solvers.factorisation.dictionary import (
     Dictionary,
     evaluate,
@@ -81,9 +80,14 @@ class FactorisationRun:
 
     def rescue(self, beta: float) -> int:
         """Give the worst rows second chances; return how many moved."""
+        X, kernel, count = self.X, self.kernel, min(OVER * self.count, self.most)
         betas = [b * self.scale for b in sorted({max(1e-3, beta), beta}, reverse=True)]
-        count = min(OVER * self.count, self.most)
-        self.X, moved = retry_rows(self.kernel, self.X, self.mask, betas, count, self.rng)
+
+        def judges(rows: np.ndarray) -> list[RowEnergy]:
+            atoms = X[rows][pivots(kernel, X[rows], count)]
+            return [learn(kernel, atoms, b, in_place=False) for b in betas]
+
+        self.X, moved = retry(judges, X, self.mask, betas[-1], self.rng)
         self.damping[:] = 0.1
         logger.info("started %d rows again", moved)
         return moved
@@ -178,4 +182,4 @@ def _trimmed(energy: RowEnergy, gamma: float) -> RowEnergy:
     """Leave out the directions that explain little of any row."""
     eigenvalues = 1 / np.sum(energy.factor**2, axis=0) - gamma
     kept = np.ascontiguousarray(energy.factor[:, eigenvalues > TRIM * gamma])
-    return RowEnergy(energy.kernel, energy.landmarks, kept, energy.own)
+    return RowEnergy(energy.kernel, energy.landmarks, kept, None)

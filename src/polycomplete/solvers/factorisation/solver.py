@@ -2,7 +2,7 @@
 
 1. *Warm-up.* The weight β of the codes shrinks from sweep to sweep. Each sweep draws its atoms
    among the current rows, and every row takes one Levenberg–Marquardt step on its energy.
-2. Rows that settled in the wrong place get second chances (:mod:`.crossfit`).
+2. Rows that settled in the wrong place get second chances (:mod:`polycomplete.rows.restarts`).
 3. *Descent.* Atoms are selected among the rows; then rows and atoms move together by L-BFGS with
    the codes eliminated, in preconditioned variables, down to the last β and there until the
    objective rests.
