@@ -28,7 +28,7 @@ print(polycomplete.PMC().fit_transform([[1.0, None], [2.0, 5.0]]).tolist())
 """
 #: From bottom to top; a part imports from layers below its own only.
 LAYERS = [
-    {"_checks"},
+    {"_checks", "_version"},
     {
         "_machine",
         "kernels",
@@ -51,7 +51,7 @@ LAYERS = [
     {"base"},
     {"completers"},
     {"methods"},
-    {"diagnostics", "clustering"},
+    {"diagnostics", "clustering", "tables"},
     {"__init__"},
 ]
 #: Parts beside the core, and all that they may import of the package.
@@ -152,3 +152,23 @@ def test_nothing_prints(module):
     calls = [node.func for node in ast.walk(ast.parse(MODULES[module].read_text()))
              if isinstance(node, ast.Call)]  # fmt: skip
     assert "print" not in {func.id for func in calls if isinstance(func, ast.Name)}
+
+
+def test_names_are_loaded_when_they_are_used():
+    found = set()
+    for node in ast.walk(ast.parse((ROOT / "__init__.py").read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module != "polycomplete._version":
+            home = node.module.removeprefix("polycomplete").removeprefix(".")
+            found |= {(home, alias.name) for alias in node.names} - {("typing", "Any")}
+    homes = {(home, name) for name, home in polycomplete._HOME_OF.items()}
+    assert {name for _, name in found} >= set(polycomplete.__all__)
+    assert homes == {(home, name) for home, name in found if home in polycomplete._HOMES}
+    assert set(polycomplete.__all__) <= set(dir(polycomplete))
+    with pytest.raises(AttributeError, match="no attribute 'PCM'"):
+        _ = polycomplete.PCM
+
+
+def test_importing_the_package_alone_loads_nothing_heavy():
+    code = "import sys, polycomplete; print({'numpy', 'sklearn'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
