@@ -13,7 +13,16 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polycomplete import NLMC, PMC, AdamPlus, Completer, Continuation, metrics
+from polycomplete import (
+    NLMC,
+    PMC,
+    AdamPlus,
+    Completer,
+    Continuation,
+    datasets,
+    masks,
+    metrics,
+)
 
 UNCONVERGED = {
     "max_iter": AdamPlus(max_iter=3),
@@ -262,3 +271,14 @@ def test_a_row_without_an_entry_that_varies_is_not_determined(problem, quick):
     completed = completer.fit_transform(X)
     np.testing.assert_allclose(completed[5], np.nanmean(X, axis=0), rtol=1e-12)
     assert not completer.row_determined_[5]
+
+
+@pytest.mark.parametrize("engine", ["exact", "landmark"])
+def test_what_was_held_out_to_choose_by_is_told(engine):
+    X = datasets.make_polynomial_manifold(120, 8, random_state=0)
+    given = masks.apply(X, masks.uniform(X.shape, 0.8, random_state=0))
+    given[4], given[:, 2] = np.nan, 1.0  # an empty row and a constant column shift the numbers
+    held = PMC(engine=engine, random_state=0).fit(given).held_out_
+    assert_array_equal(held.truth, given[held.rows, held.columns])
+    assert np.median(np.abs(held.completed - held.truth)) < 0.2 * np.std(held.truth)
+    assert PMC(engine=engine, smoothing=1e-2, scale=None).fit(given).held_out_ is None

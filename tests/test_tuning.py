@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polycomplete.tuning import Choice, best_of, follow, hidden_error
+from polycomplete.tuning import Choice, best_of, follow, hidden_error, hidings
 
 TRUTH = np.zeros((20, 2))
 HIDDEN = np.ones(TRUTH.shape, bool)
@@ -86,3 +86,27 @@ def test_a_smoothing_that_comes_again_counts_with_its_better_completion(again):
 )
 def test_the_candidate_with_the_lowest_error_wins_and_the_first_of_equals(errors, best):
     assert best_of({name: Choice(0.1, error, {}) for name, error in errors.items()}) == best
+
+
+def test_columns_that_are_missing_together_are_hidden_together():
+    mask = np.random.default_rng(0).random((60, 6)) < 0.7
+    mask[:, 3] = mask[:, 5] = mask[:, 1]
+    for visible, hidden in hidings(mask, seed=0):
+        assert np.array_equal(visible | hidden, mask)
+        assert not (visible & hidden).any()
+        assert np.array_equal(hidden[:, 3], hidden[:, 1])
+        assert np.array_equal(hidden[:, 5], hidden[:, 1])
+        assert not np.array_equal(hidden[:, 0], hidden[:, 1])
+
+
+def test_complete_columns_are_hidden_each_by_itself():
+    hidden = hidings(np.ones((60, 3), dtype=bool), seed=0)[0][1]
+    assert not np.array_equal(hidden[:, 0], hidden[:, 1])
+
+
+def test_a_few_rows_in_the_wrong_place_do_not_hide_that_most_are_right():
+    truth, hidden = np.zeros((20, 1)), np.ones((20, 1), dtype=bool)
+    found = truth.copy()
+    found[:2] = 3.0
+    choice = follow([(0.1, found)], truth, hidden, np.ones(1))
+    assert choice.most == 0 < choice.error

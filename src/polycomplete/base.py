@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
+from os import PathLike
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -14,8 +15,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polycomplete._messages import showing, warn_dropped, warn_unconverged
 from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
+from polycomplete.persistence import save
 from polycomplete.scaling import column_spread, is_constant
 from polycomplete.solvers import Result
+from polycomplete.tuning import HeldOut
 
 __all__ = ["BaseCompleter", "Fitted", "Model"]
 
@@ -35,6 +38,7 @@ class Fitted(NamedTuple):
     result: Result
     determined: np.ndarray
     deviation: np.ndarray | None = None
+    held_out: HeldOut | None = None
 
 
 class BaseCompleter(TransformerMixin, BaseEstimator):
@@ -72,6 +76,9 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
         Iterations of the solver.
     row_determined_ : ndarray of bool, shape (n_samples,)
         False for training rows that their observed entries do not determine.
+    held_out_ : HeldOut or None
+        ``rows``, ``columns``, ``truth`` and ``completed`` of observed entries that the fit had
+        hidden to choose its settings; None where it chose nothing.
     statistics_ : ndarray of shape (n_features,)
         Mean of the observed entries of each column; NaN where there is none.
     n_features_in_ : int
@@ -103,6 +110,7 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
         self.verbose = verbose
 
     model_: Any  # a Model, or None
+    held_out_: HeldOut | None
 
     def _check_params(self) -> None:
         """Raise where a parameter of the method is wrong, even if there is nothing to fit."""
@@ -205,6 +213,16 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
             return kept
         return np.concatenate([kept, self.indicator_.get_feature_names_out(names)])
 
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the completer into a file, which :func:`polycomplete.load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            Where; a file of that name is replaced.
+        """
+        save(self, path)
+
     def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         matrix, mask = self._validate(X, reset=True)
         if not mask.any():
@@ -236,6 +254,7 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
     def _learn(self, completed: np.ndarray, mask: np.ndarray) -> None:
         """Hand the columns that vary to the method; write into ``completed``."""
         self.model_, self.result_, self.n_iter_ = None, None, 0
+        self.held_out_ = None
         varying = mask[:, self._columns].any(axis=1)
         self.row_determined_ = np.asarray(mask.any(axis=1) & (varying | (len(self._columns) == 0)))
         if len(self._columns) == 0:
@@ -246,8 +265,11 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
             part = slice(None)  # no copy of everything
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         fitted = self._fit_matrix(completed[part], mask[part], seed)
-        self.model_, completed[part], result, determined, deviation = fitted
+        self.model_, completed[part], result, determined, deviation, held = fitted
         self._note_deviation(deviation, part, mask)
+        if held is not None:
+            columns = self._columns[held.columns]
+            self.held_out_ = held._replace(rows=rows[held.rows], columns=columns)
         # scikit-learn wants at least one, also where there was nothing to do.
         self.result_, self.n_iter_ = result, max(result.iterations, 1)
         self.row_determined_[rows] &= determined

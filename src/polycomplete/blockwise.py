@@ -8,8 +8,7 @@ import numpy as np
 
 from polycomplete import tuning
 from polycomplete.landmarks import Landmark, LandmarkModel
-from polycomplete.recipe import Chosen, Learned, Recipe, pose, solve
-from polycomplete.scaling import ColumnScaler
+from polycomplete.recipe import Learned, Recipe, Trial, pose, solve
 
 __all__ = ["fit_landmarks", "training_rows"]
 
@@ -55,7 +54,7 @@ def fit_landmarks(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
         scaler, problem, result, chosen = solve(given, seen, recipe, sample)
         smoothing = max(chosen.smoothing, problem.finest)
         model = LandmarkModel.learn(problem, result.X, scaler, smoothing, recipe.seed)
-        model = model.calibrated(_calibration(given[sample], seen[sample], chosen, model, recipe))
+        model = model.calibrated(_calibration(given, chosen.trial, model, recipe))
         joint = model.settled(result.X, seen, engine.run)
     completed, deviation = np.where(mask, X, 0.0), np.zeros(X.shape)
     determined = np.ones(len(X), dtype=bool)
@@ -68,7 +67,10 @@ def fit_landmarks(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
         found = model.completion(X[part], mask[part])
         completed[part], deviation[part] = found.rows, found.deviation
         determined[part] = ~found.loose
-    return Learned(model, completed, result, chosen.scale, determined, deviation)
+    held_out = chosen.trial and chosen.trial.held_out(given)
+    if held_out is not None:
+        held_out = held_out._replace(rows=train[held_out.rows])
+    return Learned(model, completed, result, chosen.scale, determined, deviation, held_out)
 
 
 def training_rows(mask: np.ndarray, most: int, seed: int) -> np.ndarray:
@@ -113,15 +115,12 @@ def _enough(mask: np.ndarray) -> int:
     return max(FEWEST, int(ENTRIES / max(mask.mean() * mask.shape[1], 1.0)))
 
 
-def _calibration(
-    X: np.ndarray, mask: np.ndarray, chosen: Chosen, model: LandmarkModel, recipe: Recipe
-) -> float:
+def _calibration(X: np.ndarray, trial: Trial | None, model: LandmarkModel, recipe: Recipe) -> float:
     """Return what deviations must be multiplied by to fit the entries that choosing had hidden."""
-    if chosen.trial is None:
+    if trial is None:
         return 1.0
-    visible, hidden, found = chosen.trial
-    scaler = ColumnScaler.fit(X, mask, chosen.scale)
-    problem = pose(X, visible, scaler, recipe)
+    scaler, rows, visible, hidden, found = trial
+    problem = pose(X[rows], visible, scaler, recipe)
     judge = LandmarkModel.learn(problem, found, scaler, model.smoothing, recipe.seed)
     spread = judge.settled(found, visible, problem.engine.run).deviation
-    return tuning.calibration((found - scaler.apply(X))[hidden], spread[hidden])
+    return tuning.calibration((found - scaler.apply(X[rows]))[hidden], spread[hidden])

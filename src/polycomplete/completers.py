@@ -99,6 +99,9 @@ class Completer(BaseCompleter):
         False for training rows that their observed entries do not determine.
     residual_ : ndarray of shape (n_samples, n_features)
         With ``noise``: observed minus moved value; 0 on missing entries.
+    held_out_ : HeldOut or None
+        ``rows``, ``columns``, ``truth`` and ``completed`` of observed entries that the fit had
+        hidden to choose its settings; None where it chose nothing.
     statistics_ : ndarray of shape (n_features,)
         Mean of the observed entries of each column; NaN where there is none.
     n_features_in_ : int
@@ -170,9 +173,17 @@ class Completer(BaseCompleter):
     def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
         recipe = self._recipe(seed, X.shape)
         fit = fit_landmarks if isinstance(recipe.engine, Landmark) else fit_surface
-        surface, completed, result, self.scale_, determined, deviation = fit(X, mask, recipe)
+        learned = fit(X, mask, recipe)
+        surface, self.scale_ = learned.surface, learned.scale
         self.engine_, self.smoothing_ = recipe.engine, surface.smoothing
-        return Fitted(surface, completed, result, determined, deviation)
+        return Fitted(
+            model=surface,
+            completed=learned.completed,
+            result=learned.result,
+            determined=learned.determined,
+            deviation=learned.deviation,
+            held_out=learned.held_out,
+        )
 
     def _kept_as_observed(self, mask: np.ndarray) -> np.ndarray:
         return np.zeros_like(mask) if self.denoise and self.noise is not None else mask

@@ -24,7 +24,7 @@ from polycomplete.scaling import ColumnScaler, column_spread
 from polycomplete.solvers import Result
 from polycomplete.solvers.result import logger
 
-__all__ = ["Chosen", "Learned", "Recipe"]
+__all__ = ["Chosen", "Learned", "Recipe", "Trial"]
 
 Solver = Any  # Continuation, Sweeps, AdamPlus, or another object with solve and default_smoothing
 Problem = Any  # what the engine poses
@@ -49,6 +49,7 @@ class Learned(NamedTuple):
     scale: str | None
     determined: np.ndarray
     deviation: np.ndarray
+    held_out: tuning.HeldOut | None = None
 
 
 @dataclass(frozen=True)
@@ -104,17 +105,32 @@ def pose(X: np.ndarray, mask: np.ndarray, scaler: ColumnScaler, recipe: Recipe) 
     )
 
 
-class Chosen(NamedTuple):
-    """A scaling, a smoothing, and where to begin: what choosing found, if data had no noise.
+class Trial(NamedTuple):
+    """What choosing showed: which entries were visible and hidden, and the completed rows, scaled.
 
-    ``trial`` is what it showed: which entries were visible and hidden, and the completed matrix,
-    scaled.
+    ``rows`` says which rows of the matrix these are.
     """
+
+    scaler: ColumnScaler
+    rows: np.ndarray
+    visible: np.ndarray
+    hidden: np.ndarray
+    found: np.ndarray
+
+    def held_out(self, X: np.ndarray) -> tuning.HeldOut:
+        """Return the hidden entries of X and what was found for them."""
+        rows, columns = np.nonzero(self.hidden)
+        found = self.scaler.undo(self.found)[self.hidden]
+        return tuning.HeldOut(self.rows[rows], columns, X[self.rows[rows], columns], found)
+
+
+class Chosen(NamedTuple):
+    """A scaling, a smoothing, and where to begin: what choosing found, if data had no noise."""
 
     scale: str | None
     smoothing: float
     begin: np.ndarray | None = None
-    trial: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+    trial: Trial | None = None
 
 
 def solve(
@@ -132,6 +148,8 @@ def solve(
         chosen = choose(X, mask, recipe)
     else:
         chosen = choose(X[sample], mask[sample], recipe)._replace(begin=None)
+        if chosen.trial is not None:
+            chosen = chosen._replace(trial=chosen.trial._replace(rows=sample))
     solver = copy(recipe.solver)
     if getattr(solver, "time_limit", None) is not None:  # of the fit, the choosing included
         solver.time_limit = max(0.0, solver.time_limit - (time.perf_counter() - started))
@@ -165,7 +183,8 @@ def choose(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Chosen:
     logger.info("chose scale %r, smoothing %.0e by hiding: error %.3f of a column's spread",
                 scale, smoothing, choices[scale].error)  # fmt: skip
     found = choices[scale].completed.get(choices[scale].smoothing)
-    trial = None if found is None else (*draws[0], found)
+    scaler = ColumnScaler.fit(X, mask, scale)
+    trial = None if found is None else Trial(scaler, np.arange(len(X)), *draws[0], found)
     clean = choices[scale].most < CLEAN
     if given is None and (clean or smoothing <= recipe.solver.path_end):  # finer is better
         # What was found counts as a start only where hidden entries came back well: elsewhere

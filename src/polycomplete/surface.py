@@ -13,7 +13,7 @@ from polycomplete._machine import blas_threads_for
 from polycomplete.exact import WIDEST
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.lift import row_energy
-from polycomplete.recipe import Chosen, Learned, Recipe, solve
+from polycomplete.recipe import Learned, Recipe, Trial, solve
 from polycomplete.rows import LOOSE, RowEnergy, candidates, deviations_in_place, evenly
 from polycomplete.scaling import ColumnScaler
 from polycomplete.solvers.stages import stages
@@ -111,20 +111,20 @@ def fit_surface(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
             unit, budget = typical_distance(rows, np.ones_like(mask)), max(typical, gamma)
             spread, reach = deviations_in_place(energy, rows, mask, budget)
             loose = loose | (reach > LOOSE * unit)
-            spread *= _calibration(X, scaler, chosen, kernel, gamma)
+            spread *= _calibration(X, chosen.trial, kernel, gamma)
         surface = Surface(scaler, kernel, rows, chosen.smoothing, typical)
         completed = scaler.undo(rows)
-        return Learned(surface, completed, result, chosen.scale, ~loose, spread * scaler.scale)
+        held_out = chosen.trial and chosen.trial.held_out(X)
+        spread = spread * scaler.scale
+        return Learned(surface, completed, result, chosen.scale, ~loose, spread, held_out)
 
 
-def _calibration(
-    X: np.ndarray, scaler: ColumnScaler, chosen: Chosen, kernel: Kernel, gamma: float
-) -> float:
+def _calibration(X: np.ndarray, trial: Trial | None, kernel: Kernel, gamma: float) -> float:
     """Return what deviations must be multiplied by to fit the entries that choosing had hidden."""
-    if chosen.trial is None:
+    if trial is None:
         return 1.0
-    visible, hidden, found = chosen.trial
-    energy = row_energy(kernel, found, gamma)
+    energy = row_energy(kernel, trial.found, gamma)
     budget = max(float(np.median(energy.left_out())), gamma)
-    spread, _ = deviations_in_place(energy, found, visible, budget)
-    return tuning.calibration((found - scaler.apply(X))[hidden], spread[hidden])
+    spread, _ = deviations_in_place(energy, trial.found, trial.visible, budget)
+    errors = trial.found - trial.scaler.apply(X)
+    return tuning.calibration(errors[trial.hidden], spread[trial.hidden])

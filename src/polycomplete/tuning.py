@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from polycomplete import masks
 
 __all__ = [
     "Choice",
+    "HeldOut",
     "best_of",
     "calibration",
     "choice_of",
@@ -58,10 +60,22 @@ class Choice:
     most: float = np.inf
 
 
+class HeldOut(NamedTuple):
+    """Observed entries that were hidden, and what came back for them, in the user's units."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+    truth: np.ndarray
+    completed: np.ndarray
+
+
 def hidings(
     mask: np.ndarray, seed: int, enough: int = ENOUGH, most_times: int = MOST_TIMES
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return masks of visible and hidden entries, several where one hides too few.
+
+    Columns that are always missing together are hidden together: what would tell of the one is
+    not there when the other is missing.
 
     Parameters
     ----------
@@ -84,11 +98,22 @@ def hidings(
     >>> len(draws), int(draws[0][1].sum())
     (5, 20)
     """
-    count = int(masks.hide(mask, SHARE, random_state=seed)[1].sum())
+    group = _missing_together(mask)
+    cells = mask[:, np.unique(group, return_index=True)[1]]
+    count = int(masks.hide(cells, SHARE, random_state=seed)[1].sum())
     times = min(-(-enough // max(count, 1)), most_times)
     if times * count < TOO_FEW:
         return []
-    return [masks.hide(mask, SHARE, random_state=seed + i) for i in range(times)]
+    draws = [masks.hide(cells, SHARE, random_state=seed + i)[1][:, group] for i in range(times)]
+    return [(mask & ~hidden, hidden) for hidden in draws]
+
+
+def _missing_together(mask: np.ndarray) -> np.ndarray:
+    """Return for each column the number of its group: those with the same holes, if any."""
+    groups: dict[bytes | int, int] = {}
+    keys = [j if mask[:, j].all() else np.packbits(mask[:, j]).tobytes()
+            for j in range(mask.shape[1])]  # fmt: skip
+    return np.array([groups.setdefault(key, len(groups)) for key in keys])
 
 
 def hidden_error(
