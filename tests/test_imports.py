@@ -39,8 +39,9 @@ LAYERS = [
         "frames",
         "theory",
         "datasets",
+        "files",
     },
-    {"penalties", "metrics", "tuning"},
+    {"penalties", "metrics", "tuning", "persistence"},
     {"exact"},
     {"rows"},
     {"lift"},
@@ -65,6 +66,8 @@ ASIDE = {
     "tuning": {"masks"},
     "linear": set(),
     "monomials": set(),
+    "files": set(),
+    "persistence": {"_version", "files"},
 }
 
 

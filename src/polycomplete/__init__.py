@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from polycomplete.lift import Lift
     from polycomplete.methods import KFMC, LADMC, LRMC, NLMC, PMC, SRMC, VMC
     from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
+    from polycomplete.persistence import load, save
     from polycomplete.solvers import IRLS, AdamPlus, AugmentedLagrangian, Continuation, SoftImpute
 
 #: Where the names above live: a new name goes there, here and into ``__all__``.
@@ -34,6 +35,7 @@ _HOMES = {
     "methods": ["KFMC", "LADMC", "LRMC", "NLMC", "PMC", "SRMC", "VMC"],
     "metrics": [],
     "penalties": ["Equal", "Inverse", "Ramp", "Schatten", "Skip"],
+    "persistence": ["load", "save"],
     "solvers": ["IRLS", "AdamPlus", "AugmentedLagrangian", "Continuation", "SoftImpute"],
     "theory": [],
 }
@@ -70,9 +72,11 @@ __all__ = [
     "clustering",
     "datasets",
     "diagnostics",
+    "load",
     "masks",
     "methods",
     "metrics",
+    "save",
     "theory",
 ]
 

@@ -1,0 +1,237 @@
+"""Saving and loading fitted estimators, by skops: no pickle, so that a file cannot run code.
+
+A model file is a zip archive as skops writes it, with a label of ours in it: the format, the
+version of polycomplete that wrote it, and those of the libraries. It is read before anything else.
+"""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+import os
+import zipfile
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from polycomplete._version import __version__
+from polycomplete.files.whole import written_whole
+
+__all__ = ["FORMAT", "ModelFileError", "load", "save"]
+
+#: Counted up whenever files of older versions can no longer be read.
+FORMAT = 1
+LABEL = "polycomplete.json"
+#: The parts of the library whose classes may be in a file.
+OWN = {
+    "clustering",
+    "completers",
+    "exact",
+    "frames",
+    "kernels",
+    "landmarks",
+    "lift",
+    "linear",
+    "methods",
+    "monomials",
+    "penalties",
+    "rows",
+    "scaling",
+    "solvers",
+    "surface",
+    "tables",
+    "transduction",
+    "tuning",
+    "uncertainty",
+}
+#: What else may be in it, besides what skops itself takes for safe (NumPy's arrays, scikit-learn's
+#: estimators).
+OTHERS = {
+    "numpy.dtype",
+    "sklearn.impute._iterative.IterativeImputer",
+    "sklearn.impute._iterative._ImputerTriplet",
+}
+
+
+class ModelFileError(ValueError):
+    """A file that is not, or no longer, a model that this version can load.
+
+    Examples
+    --------
+    >>> issubclass(ModelFileError, ValueError)
+    True
+    """
+
+
+def save(estimator: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted estimator into a file, whole or not at all.
+
+    The file holds numbers and names, no code. Another process that loads it gets the same answers
+    to the last bit.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A completer, clusterer or any other estimator of this library, or a scikit-learn imputer.
+    path : str or path
+        Where; a file of that name is replaced.
+
+    Returns
+    -------
+    None
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from polycomplete import LRMC
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> save(LRMC().fit([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]), f"{folder.name}/lines.skops")
+    >>> load(f"{folder.name}/lines.skops").transform([[5.0, None]]).round(3)
+    array([[ 5., 50.]])
+    >>> folder.cleanup()
+    """
+    skops = _skops()
+    try:
+        data = skops.dumps(estimator)
+        foreign = _foreign(skops.get_untrusted_types(data=data))
+    except Exception as error:
+        raise ModelFileError(
+            f"This {type(estimator).__name__} holds something that cannot be saved ({error}); "
+            "take out functions and objects of your own."
+        ) from error
+    if foreign:
+        raise ModelFileError(
+            f"This {type(estimator).__name__} holds {', '.join(foreign)}, which is not safe to "
+            "load and is not saved; choose another method, or take out objects of your own."
+        )
+    content = io.BytesIO(data)
+    with zipfile.ZipFile(content, "a") as archive:
+        archive.writestr(LABEL, json.dumps(_label(estimator), indent=1))
+    with written_whole(path, force=True) as file:
+        file.write(content.getbuffer())
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read an estimator that :func:`save` wrote.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    estimator
+        As it was when it was saved.
+
+    Raises
+    ------
+    ModelFileError
+        Where the file is something else, damaged, of a newer version, or holds a type that is not
+        on the list of those that are safe to load. Nothing of it has been run then.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from polycomplete import LRMC
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> LRMC().fit([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]).save(f"{folder.name}/lines.skops")
+    >>> load(f"{folder.name}/lines.skops")
+    LRMC()
+    >>> folder.cleanup()
+    """
+    data = Path(path).read_bytes()
+    _check_label(path, data)
+    skops = _skops()
+    try:
+        types = skops.get_untrusted_types(data=data)
+        foreign = _foreign(types)
+        if not foreign:
+            return skops.loads(data, trusted=types)
+    except Exception as error:
+        raise ModelFileError(
+            f"{path} is damaged, or does not fit this version {__version__} of polycomplete "
+            f"({type(error).__name__}: {error}); make the model again."
+        ) from error
+    raise ModelFileError(
+        f"{path} holds {', '.join(foreign)}, which polycomplete does not load, because it might "
+        "run code; was the file changed?"
+    )
+
+
+def _skops() -> ModuleType:
+    try:
+        return import_module("skops.io")
+    except ImportError:
+        raise ImportError(
+            "Saving and loading models needs skops; install it by "
+            "python -m pip install 'polycomplete[models]'."
+        ) from None
+
+
+def _label(estimator: Any) -> dict[str, Any]:
+    libraries = ["numpy", "scipy", "scikit-learn", "skops"]
+    return {
+        "format": FORMAT,
+        "polycomplete": __version__,
+        "estimator": type(estimator).__name__,
+        "libraries": {name: version(name) for name in libraries},
+    }
+
+
+def _check_label(path: str | os.PathLike[str], data: bytes) -> None:
+    """Raise where a file is no model, or one that this version does not know."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            label = json.loads(archive.read(LABEL))
+        known, written = label["format"], str(label["polycomplete"])
+    except zipfile.BadZipFile:
+        cut = data.startswith(b"PK")
+        raise ModelFileError(
+            f"{path} is {'damaged or cut short' if cut else 'not a model file'}; "
+            "name a file that polycomplete saved."
+        ) from None
+    except (KeyError, ValueError, TypeError):
+        raise ModelFileError(
+            f"{path} is not a model of polycomplete; name a file that polycomplete saved."
+        ) from None
+    if not isinstance(known, int) or known > FORMAT or _number(written) > _number(__version__):
+        raise ModelFileError(
+            f"{path} was saved by polycomplete {written} (format {known}), which is newer than "
+            f"this version {__version__} (format {FORMAT}); update polycomplete."
+        )
+    if known < FORMAT:
+        raise ModelFileError(
+            f"{path} was saved by polycomplete {written} in format {known}, which this version "
+            f"{__version__} no longer reads; make the model again."
+        )
+
+
+def _number(written: str) -> Any:
+    from packaging.version import InvalidVersion, Version  # skops brings it
+
+    try:
+        return Version(written)
+    except InvalidVersion:
+        return Version("99999")  # nothing that we ever wrote: as good as newer
+
+
+def _foreign(types: list[str]) -> list[str]:
+    """Return the types that must not be loaded."""
+    return sorted(name for name in types if name not in OTHERS and not _is_own(name))
+
+
+def _is_own(name: str) -> bool:
+    """Return whether a name is that of a class which this library defines, not merely imports."""
+    module, _, short = name.rpartition(".")
+    parts = module.split(".")
+    if parts[0] != "polycomplete" or len(parts) < 2 or parts[1] not in OWN:
+        return False
+    try:
+        found = getattr(import_module(module), short, None)
+    except ImportError:
+        return False
+    return inspect.isclass(found) and (found.__module__, found.__qualname__) == (module, short)

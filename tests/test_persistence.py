@@ -1,0 +1,222 @@
+"""Saving and loading: the same bits in another process, and clear refusals."""
+
+import json
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import polycomplete
+from polycomplete import PMC, Completer, SubspaceClusterer, methods, persistence
+from polycomplete.persistence import ModelFileError, load, save
+
+#: With nothing to choose, so that a fit takes a moment.
+FIXED = {"smoothing": 1e-2, "scale": "standard", "random_state": 0}
+MODELS = {
+    "pmc exact": PMC(engine="exact", **FIXED),
+    "pmc landmark": PMC(engine="landmark", **FIXED),
+    "nlmc": methods.get("nlmc", **FIXED),
+    "vmc-2": methods.get("vmc-2", **FIXED),
+    "mean": methods.get("mean"),
+    "knn": methods.get("knn"),
+    "iterative": methods.get("iterative", max_iter=2, tol=10, random_state=0),
+} | {name: methods.get(name, random_state=0) for name in ("lrmc", "kfmc", "ladmc", "srmc")}
+#: A program that completes the same rows by every model of a folder.
+ELSEWHERE = """
+import sys
+import numpy as np
+import polycomplete
+folder = sys.argv[1]
+rows = np.load(f"{folder}/rows.npy")
+for name in sys.argv[2:]:
+    np.save(f"{folder}/{name}.npy", polycomplete.load(f"{folder}/{name}.skops").transform(rows))
+"""
+
+
+@pytest.fixture(scope="module")
+def line():
+    """Give a fitted LRMC."""
+    return methods.get("lrmc").fit([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
+
+
+@pytest.fixture
+def saved(line, tmp_path):
+    """Give the path of a model file."""
+    save(line, tmp_path / "line.skops")
+    return tmp_path / "line.skops"
+
+
+def rewritten(path, name, content):
+    """Write an archive anew, with one member replaced; return its path."""
+    with zipfile.ZipFile(path) as old:
+        members = {one: old.read(one) for one in old.namelist()} | {name: content}
+    with zipfile.ZipFile(path, "w") as new:
+        for one, data in members.items():
+            new.writestr(one, data)
+    return path
+
+
+def relabelled(path, **changes):
+    with zipfile.ZipFile(path) as archive:
+        label = json.loads(archive.read("polycomplete.json"))
+    return rewritten(path, "polycomplete.json", json.dumps(label | changes))
+
+
+def retyped(path, module, name):
+    """Make a file claim that its estimator is something else."""
+    with zipfile.ZipFile(path) as archive:
+        schema = json.loads(archive.read("schema.json"))
+    schema |= {"__module__": module, "__class__": name}
+    return rewritten(path, "schema.json", json.dumps(schema))
+
+
+@pytest.mark.filterwarnings("ignore:The solver did not converge")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_another_process_gives_the_same_bits(problem, tmp_path):
+    np.save(tmp_path / "rows.npy", problem.X[:7])
+    fitted = {name: clone(model).fit(problem.X) for name, model in MODELS.items()}
+    for name, model in fitted.items():
+        save(model, tmp_path / f"{name}.skops")
+    command = [sys.executable, "-c", ELSEWHERE, str(tmp_path), *fitted]
+    subprocess.run(command, check=True, capture_output=True)
+    for name, model in fitted.items():
+        there = np.load(tmp_path / f"{name}.npy")
+        assert there.tobytes() == model.transform(problem.X[:7]).tobytes(), name
+
+
+def test_completers_save_themselves(problem, tmp_path):
+    completer = methods.get("lrmc").fit(problem.X)
+    completer.save(tmp_path / "a.skops")
+    again = polycomplete.load(tmp_path / "a.skops")
+    assert type(again) is type(completer)
+    assert again.result_.objective == completer.result_.objective
+    np.testing.assert_array_equal(again.row_determined_, completer.row_determined_)
+
+
+def test_a_clusterer_comes_back_with_its_labels(problem, tmp_path):
+    found = SubspaceClusterer(2, completer=methods.get("lrmc"), random_state=0).fit(problem.X)
+    save(found, tmp_path / "a.skops")
+    np.testing.assert_array_equal(load(tmp_path / "a.skops").labels_, found.labels_)
+
+
+def test_an_unfitted_estimator_keeps_its_parameters(tmp_path):
+    save(Completer(kernel=polycomplete.Polynomial(2, 1.0), noise=0.5), tmp_path / "a.skops")
+    assert repr(load(tmp_path / "a.skops")) == repr(
+        Completer(kernel=polycomplete.Polynomial(2, 1.0), noise=0.5)
+    )
+
+
+def test_every_class_that_a_model_can_hold_is_known():
+    for part in persistence.OWN - {"tables", "transduction", "uncertainty"}:
+        __import__(f"polycomplete.{part}")
+
+
+def test_what_could_not_be_loaded_is_not_saved(tmp_path):
+    solver = polycomplete.Continuation(callback=print)
+    with pytest.raises(ModelFileError, match=r"PMC holds .*print.*not safe to load"):
+        save(PMC(solver=solver), tmp_path / "a.skops")
+    with pytest.raises(ModelFileError, match="take out functions"):
+        save(PMC(solver=(i for i in "abc")), tmp_path / "a.skops")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_trees_are_not_saved(problem, tmp_path):
+    # Their nodes are read without checks: a changed file could reach outside of its memory.
+    forest = methods.get("forest", max_iter=1, tol=100, random_state=0).fit(problem.X)
+    with pytest.raises(ModelFileError, match=r"Tree, which is not safe .* choose another method"):
+        save(forest, tmp_path / "a.skops")
+
+
+def test_a_missing_file_is_called_missing(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.skops"):
+        load(tmp_path / "none.skops")
+
+
+def test_foreign_files_are_refused(tmp_path):
+    path = tmp_path / "a.skops"
+    path.write_text("id,age\n1,2\n")
+    with pytest.raises(ModelFileError, match=r"a\.skops is not a model file"):
+        load(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", "{}")
+    with pytest.raises(ModelFileError, match="not a model of polycomplete"):
+        load(path)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.99])
+def test_files_cut_short_are_refused(saved, share):
+    data = saved.read_bytes()
+    saved.write_bytes(data[: int(share * len(data))])
+    with pytest.raises(ModelFileError, match="damaged or cut short"):
+        load(saved)
+
+
+def test_files_with_a_wrong_byte_are_refused(saved):
+    with zipfile.ZipFile(saved) as archive:
+        member = max(archive.infolist(), key=lambda one: one.file_size)
+    data = bytearray(saved.read_bytes())
+    data[member.header_offset + len(member.filename) + 30 + member.compress_size // 2] ^= 0xFF
+    saved.write_bytes(data)
+    with pytest.raises(ModelFileError, match="damaged"):
+        load(saved)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"format": persistence.FORMAT + 1}, "newer than this version .* update polycomplete"),
+        ({"polycomplete": "999.0"}, r"saved by polycomplete 999\.0 .* update polycomplete"),
+        ({"polycomplete": "of tomorrow"}, "update polycomplete"),
+        ({"format": "two"}, "update polycomplete"),
+        ({"format": persistence.FORMAT - 1}, "no longer reads; make the model again"),
+    ],
+)
+def test_other_versions_are_refused(saved, changes, says):
+    with pytest.raises(ModelFileError, match=says):
+        load(relabelled(saved, **changes))
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("os", "system"),
+        ("polycomplete.kernels", "cdist"),  # ours by its address, not by its origin
+        ("polycomplete.files.whole", "Path"),
+        ("polycomplete.nowhere", "LRMC"),
+        ("polycomplete.methods.nowhere", "LRMC"),
+        ("polycomplete", "LRMC"),
+    ],
+)
+def test_types_that_are_not_on_the_list_are_refused(saved, module, name):
+    with pytest.raises(ModelFileError, match=f"holds {module}.{name}, which polycomplete does not"):
+        load(retyped(saved, module, name))
+
+
+def test_a_file_that_does_not_fit_is_called_so(saved):
+    rewritten(saved, "schema.json", "{}")
+    with pytest.raises(ModelFileError, match=r"line\.skops is damaged, or does not fit"):
+        load(saved)
+
+
+def test_saving_replaces_a_file_whole_or_not_at_all(saved, line, monkeypatch):
+    before = saved.read_bytes()
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        save(line, saved)
+    assert saved.read_bytes() == before
+    assert [path.name for path in saved.parent.iterdir()] == ["line.skops"]
+
+
+def test_without_skops_it_is_said_what_to_install(line, saved, monkeypatch):
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    with pytest.raises(ImportError, match=r"needs skops; install it by .*polycomplete\[models\]"):
+        save(line, saved)
+    with pytest.raises(ImportError, match="needs skops"):
+        load(saved)
