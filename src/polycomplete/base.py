@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numbers import Real
 from os import PathLike
-from typing import Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from sklearn import get_config
@@ -16,9 +16,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from polycomplete._messages import showing, warn_dropped, warn_unconverged
 from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
 from polycomplete.persistence import save
+from polycomplete.record import cells_of, record_of
 from polycomplete.scaling import column_spread, is_constant
 from polycomplete.solvers import Result
 from polycomplete.tuning import HeldOut
+
+if TYPE_CHECKING:
+    from polycomplete.report import Report
 
 __all__ = ["BaseCompleter", "Fitted", "Model"]
 
@@ -223,6 +227,14 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
         """
         save(self, path)
 
+    @property
+    def report_(self) -> Report:
+        """The report of the fit: shown as a page in notebooks, ``report_.write(path)`` keeps it."""
+        from polycomplete.report import Report  # by need: it reads completers, and takes time
+
+        check_is_fitted(self)
+        return Report.of(self)
+
     def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         matrix, mask = self._validate(X, reset=True)
         if not mask.any():
@@ -249,6 +261,9 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
         self._check_params()
         with showing(self.verbose):
             self._learn(completed, mask)
+        cells = cells_of(matrix, mask, completed, _feature_names(self, None))
+        deviation = getattr(self, "cell_std_", None)
+        self._record = record_of(cells, mask, deviation, self.row_determined_)
         return matrix, mask, completed
 
     def _learn(self, completed: np.ndarray, mask: np.ndarray) -> None:

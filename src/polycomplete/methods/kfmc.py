@@ -133,6 +133,7 @@ class KFMC(SolvedCompleter):
                 self._solver(scaled.shape), self.model_.model, scaled, mask[part], self.kernel
             )
         self.model_, self.result_ = Scaled(scaler, model), result
+        self._record = None  # that of the first batch would speak for all
         self.n_iter_ = max(result.iterations, 1)
         self.row_determined_[rows] &= ~result.ambiguous
         return self  # a batch takes a few steps only, so that there is nothing to warn of
