@@ -1,7 +1,7 @@
-"""Data to try completion on: generators, and loaders for files in a local folder."""
+"""Data to try completion on: generators, and loaders that find or fetch files."""
 
-from polycomplete.datasets.local import (
-    data_home,
+from polycomplete.datasets.home import data_home
+from polycomplete.datasets.loaders import (
     list_hopkins155,
     list_tabular,
     load_cmu_mocap,

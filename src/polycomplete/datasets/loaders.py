@@ -1,23 +1,25 @@
-"""Loaders for the datasets of the experiments, read from ``.npz`` files in a local folder.
+"""Loaders of the datasets of the experiments.
 
-Nothing is downloaded: :func:`data_home` says where the files are looked for. All loaders return a
-scikit-learn ``Bunch`` whose ``data`` has samples as rows, float64, NaN where entries are missing.
+Files are looked for in the folder that POLYCOMPLETE_DATA names, then in the user's cache, and then
+downloaded (pooch, ``pip install 'polycomplete[data]'``); a folder given as `data_home` is the only
+place that is looked into. All loaders return a scikit-learn ``Bunch`` whose ``data`` has samples as
+rows, float64, NaN where entries are missing.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from polycomplete.datasets import _ways
+from polycomplete.datasets._find import find
+from polycomplete.datasets.home import Arrays, Folder, folders
+
 __all__ = [
-    "data_home",
     "list_hopkins155",
     "list_tabular",
     "load_cmu_mocap",
@@ -29,35 +31,7 @@ __all__ = [
     "load_tabular",
 ]
 
-Folder = str | os.PathLike[str] | None
-Arrays = dict[str, NDArray[Any]]
-
-# All sequences rounded to float32; a few of them in full precision, which are preferred.
-_HOPKINS = ("hopkins155/hopkins155_all_float32.npz", "hopkins155/hopkins155_paper_seqs.npz")
 _SOILS = ["red", "cotton crop", "grey", "damp grey", "vegetation stubble", "very damp grey"]
-
-
-def data_home(data_home: Folder = None) -> Path:
-    """Folder in which the loaders look for data.
-
-    Parameters
-    ----------
-    data_home : path, optional
-        The folder itself; else the environment variable POLYCOMPLETE_DATA is taken, else the folder
-        ``polycomplete`` in the user's cache (XDG_CACHE_HOME or ``~/.cache``).
-
-    Returns
-    -------
-    Path
-        The folder, which need not exist.
-
-    Examples
-    --------
-    >>> data_home("measurements").name
-    'measurements'
-    """
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "polycomplete")
-    return Path(data_home or os.environ.get("POLYCOMPLETE_DATA") or cache).expanduser()
 
 
 def load_mice_protein(*, data_home: Folder = None) -> Bunch:
@@ -75,6 +49,7 @@ def load_mice_protein(*, data_home: Folder = None) -> Bunch:
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as home:
     ...     Path(home, "mice_protein").mkdir()
@@ -84,9 +59,9 @@ def load_mice_protein(*, data_home: Folder = None) -> Bunch:
     ...     load_mice_protein(data_home=home).target
     array([1, 0])
     """
-    file = "mice_protein/mice_protein.npz"
-    z = _read(file, data_home, "X", "y", "feature_names", "class_names", "mouse_id")
-    return _table(file, z, z["class_names"].tolist(), "Mice protein expression, UCI.", "mouse_id")
+    z = find(_ways.MICE, data_home)
+    descr = "Mice protein expression, UCI."
+    return _table(z, z["class_names"].tolist(), "mice_protein", descr, "mouse_id")
 
 
 def load_dermatology(*, data_home: Folder = None) -> Bunch:
@@ -108,9 +83,8 @@ def load_dermatology(*, data_home: Folder = None) -> Bunch:
     Traceback (most recent call last):
     FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
-    file = "dermatology/dermatology.npz"
-    z = _read(file, data_home, "X", "y", "feature_names", "class_names")
-    return _table(file, z, z["class_names"].tolist(), "Dermatology, UCI.")
+    z = find(_ways.DERMATOLOGY, data_home)
+    return _table(z, z["class_names"].tolist(), "dermatology", "Dermatology, UCI.")
 
 
 def load_shuttle(*, data_home: Folder = None) -> Bunch:
@@ -132,9 +106,8 @@ def load_shuttle(*, data_home: Folder = None) -> Bunch:
     Traceback (most recent call last):
     FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
-    file = "shuttle/shuttle.npz"
-    z = _read(file, data_home, "X", "y", "class_names", "is_test")
-    return _table(file, z, z["class_names"].tolist(), "Statlog shuttle, UCI.", "is_test")
+    z = find(_ways.SHUTTLE, data_home)
+    return _table(z, z["class_names"].tolist(), "shuttle", "Statlog shuttle, UCI.", "is_test")
 
 
 def load_satimage(*, data_home: Folder = None) -> Bunch:
@@ -156,18 +129,18 @@ def load_satimage(*, data_home: Folder = None) -> Bunch:
     Traceback (most recent call last):
     FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
-    file = "satimage/satimage.npz"
-    z = _read(file, data_home, "X", "y", "is_test")
+    z = find(_ways.SATIMAGE, data_home)
     # Code 6 (mixed soils) does not occur in the data, so 7 is the sixth class.
     z["y"] = np.where(z["y"] == 7, 6, z["y"])
-    return _table(file, z, _SOILS, "Statlog Landsat satellite, UCI.", "is_test")
+    return _table(z, _SOILS, "satimage", "Statlog Landsat satellite, UCI.", "is_test")
 
 
 def list_hopkins155(*, data_home: Folder = None) -> list[str]:
     """Names of the motion sequences that :func:`load_hopkins155` can load.
 
     The full collection has 155 sequences with two or three motions and one with five. A name that
-    ends in ``_g12`` holds only motions 1 and 2 of its parent.
+    ends in ``_g12`` holds only motions 1 and 2 of its parent. Where no sequence is at hand,
+    the names are those that can be downloaded with a known checksum; others can be asked for too.
 
     Parameters
     ----------
@@ -184,7 +157,7 @@ def list_hopkins155(*, data_home: Folder = None) -> list[str]:
     Traceback (most recent call last):
     FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
-    return sorted(_hopkins_files(data_home))
+    return _ways.sequences(data_home)
 
 
 def load_hopkins155(name: str, frames: int | None = None, *, data_home: Folder = None) -> Bunch:
@@ -207,6 +180,7 @@ def load_hopkins155(name: str, frames: int | None = None, *, data_home: Folder =
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as home:
     ...     Path(home, "hopkins155").mkdir()
@@ -215,12 +189,9 @@ def load_hopkins155(name: str, frames: int | None = None, *, data_home: Folder =
     ...     load_hopkins155("arm", frames=3, data_home=home).data.shape
     (7, 6)
     """
-    files = _hopkins_files(data_home)
-    if name not in files:
-        raise ValueError(f"There is no sequence {name!r}; list_hopkins155() names those there are.")
-    x, motion = _read(files[name], data_home, f"{name}__x", f"{name}__s").values()
+    x, motion = find(_ways.hopkins(name, data_home), data_home).values()
     if x.ndim != 3 or len(x) != 2 or motion.shape != x.shape[1:2]:
-        raise ValueError(f"{name} in {files[name]} has unusable shapes {x.shape}, {motion.shape}.")
+        raise ValueError(f"{name} in hopkins155 has unusable shapes {x.shape}, {motion.shape}.")
     kept = _spread_frames(x.shape[2], frames)
     data = x[:, :, kept].transpose(1, 2, 0).reshape(x.shape[1], -1).astype(np.float64)
     target = np.unique(motion, return_inverse=True)[1]
@@ -254,10 +225,10 @@ def load_cmu_mocap(
     Traceback (most recent call last):
     FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
-    file = f"cmu_mocap/mocap_{subject}_{trial}.npz"
     if step < 1:
         raise ValueError(f"step={step} must be at least 1.")
-    z = _read(file, data_home, "X", "dof_names")
+    z = find(_ways.mocap(subject, trial), data_home)
+    file = f"mocap_{subject}_{trial}"
     data = np.ascontiguousarray(_as_matrix(file, z["X"])[:, ::step].T)
     names = _of_length(file, z, "dof_names", data.shape[1])
     return Bunch(data=data, feature_names=names.tolist(), DESCR=f"CMU mocap {subject}_{trial}.")
@@ -281,7 +252,7 @@ def list_tabular(*, data_home: Folder = None) -> list[str]:
     >>> list_tabular(data_home="no such folder")
     []
     """
-    return sorted(path.stem for path in _path(data_home, "tabular").glob("*.npz"))
+    return sorted(path.stem for home in folders(data_home) for path in home.glob("tabular/*.npz"))
 
 
 def load_tabular(name: str, *, data_home: Folder = None) -> Bunch:
@@ -301,6 +272,7 @@ def load_tabular(name: str, *, data_home: Folder = None) -> Bunch:
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as home:
     ...     Path(home, "tabular").mkdir()
@@ -310,42 +282,13 @@ def load_tabular(name: str, *, data_home: Folder = None) -> Bunch:
            [3., 4.]])
     """
     file = f"tabular/{name}.npz"
-    z = _read(file, data_home, "X", "y")
+    z = find(_ways.table(name), data_home)
     data = _as_matrix(file, z["X"])
     z["y"] = z["y"].ravel()
     return Bunch(data=data, target=_of_length(file, z, "y", len(data)), DESCR=f"Table {name}.")
 
 
-def _path(home: Folder, file: str = "") -> Path:
-    # In the loaders the parameter `data_home` hides the function of that name.
-    return data_home(home) / file
-
-
-@contextmanager
-def _archive(file: str, home: Folder) -> Iterator[Any]:
-    """Open an .npz file of the data folder, with an error that names the file if it is unusable."""
-    path = _path(home, file)
-    if not path.is_file():
-        raise FileNotFoundError(
-            f"{file} is not in {_path(home)}; set POLYCOMPLETE_DATA to the folder that holds it."
-        )
-    try:
-        with path.open("rb") as handle, np.load(handle, allow_pickle=False) as archive:
-            yield archive
-    except Exception as error:  # zip, zlib, struct and header errors alike mean a damaged file
-        raise ValueError(f"{path} cannot be read as .npz; it is damaged, get it again.") from error
-
-
-def _read(file: str, home: Folder, *keys: str) -> Arrays:
-    with _archive(file, home) as archive:
-        arrays = {key: archive[key] for key in keys if key in archive.files}
-    lacking = [key for key in keys if key not in arrays]
-    if lacking:
-        raise ValueError(f"{file} lacks {', '.join(lacking)}; get a complete version of the file.")
-    return arrays
-
-
-def _table(file: str, z: Arrays, names: Sequence[str], descr: str, *extra: str) -> Bunch:
+def _table(z: Arrays, names: Sequence[str], file: str, descr: str, *extra: str) -> Bunch:
     """Table with class codes 1, 2, ...; the target counts from 0, so that it indexes the names."""
     data = _as_matrix(file, z["X"])
     target = _of_length(file, z, "y", len(data)).astype(np.int64) - 1
@@ -375,16 +318,6 @@ def _of_length(file: str, z: Arrays, key: str, length: int) -> NDArray[Any]:
     if z[key].shape != (length,):
         raise ValueError(f"{key} in {file} has shape {z[key].shape}, but X asks for ({length},).")
     return z[key]
-
-
-def _hopkins_files(home: Folder) -> dict[str, str]:
-    """Which file each sequence is read from."""
-    present = [file for file in _HOPKINS if _path(home, file).is_file()]
-    files: dict[str, str] = {}
-    for file in present or _HOPKINS[:1]:
-        with _archive(file, home) as archive:
-            files |= {key[:-3]: file for key in archive.files if key.endswith("__x")}
-    return files
 
 
 def _spread_frames(available: int, frames: int | None) -> NDArray[np.int64]:
