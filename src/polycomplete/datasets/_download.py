@@ -12,7 +12,7 @@ from polycomplete.datasets._sources import Source
 
 #: A connection that breaks off is taken up again so many times before it counts as failed.
 ATTEMPTS = 3
-CHUNK = 1 << 16
+CHUNK = 4096  # bytes; what is less than this when a connection breaks is lost
 SECONDS = (10, 60)  # to connect, and between two pieces
 
 
