@@ -28,7 +28,7 @@ print(polycomplete.PMC().fit_transform([[1.0, None], [2.0, 5.0]]).tolist())
 """
 #: From bottom to top; a part imports from layers below its own only.
 LAYERS = [
-    {"_checks", "_version"},
+    {"_checks", "_optional", "_version"},
     {
         "_machine",
         "kernels",
@@ -36,14 +36,15 @@ LAYERS = [
         "masks",
         "monomials",
         "scaling",
+        "sampling",
         "frames",
         "record",
         "theory",
         "datasets",
         "files",
     },
-    {"penalties", "metrics", "tuning", "persistence"},
-    {"exact"},
+    {"penalties", "metrics", "tuning", "persistence", "tallies"},
+    {"exact", "gathering"},
     {"rows"},
     {"lift"},
     {"solvers"},
@@ -51,6 +52,7 @@ LAYERS = [
     {"recipe", "_messages"},
     {"surface", "blockwise"},
     {"base"},
+    {"streams"},
     {"completers"},
     {"methods"},
     {"diagnostics", "clustering", "tables"},
@@ -64,13 +66,16 @@ ASIDE = {
     "masks": set(),
     "datasets": set(),
     "scaling": set(),
+    "sampling": set(),
+    "tallies": {"scaling"},
+    "gathering": {"sampling", "tallies"},
     "frames": set(),
     "record": set(),
     "tuning": {"masks"},
     "linear": set(),
     "monomials": set(),
-    "files": set(),
-    "persistence": {"_version", "files"},
+    "files": {"_optional"},
+    "persistence": {"_optional", "_version", "files"},
 }
 #: What an estimator offers of itself, imported when it is asked for: the only way back up.
 LATE = {"base": {"report"}}

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from polycomplete._optional import need
 from polycomplete._version import __version__
 from polycomplete.files.whole import written_whole
 
@@ -163,13 +164,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _skops() -> ModuleType:
-    try:
-        return import_module("skops.io")
-    except ImportError:
-        raise ImportError(
-            "Saving and loading models needs skops; install it by "
-            "python -m pip install 'polycomplete[models]'."
-        ) from None
+    return need("skops.io", "models", "Saving and loading models")
 
 
 def _label(estimator: Any) -> dict[str, Any]:

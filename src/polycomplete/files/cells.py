@@ -1,0 +1,119 @@
+"""What the cells of a column mean: missing, a number, or text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from polycomplete._optional import need
+
+__all__ = ["MARKERS", "as_text", "meaning"]
+
+#: What stands for a missing cell in text, whatever surrounds it of blanks.
+MARKERS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
+#: Digits with a zero before them are a code, such as 007 or a postcode, and not a number.
+CODE = r"^[+-]?0\d+$"
+
+
+def meaning(
+    column: Any, markers: Iterable[str] = MARKERS, decimal: str = ".", numbers: bool = True
+) -> Any:
+    """Return a column as numbers or text, null where a cell is missing.
+
+    Parameters
+    ----------
+    column : polars Series
+        Of any type; text is looked into.
+    markers : iterable of str
+        What stands for a missing cell; one that is a number also in columns of numbers.
+    decimal : str
+        What stands before the decimals of a number in text.
+    numbers : bool
+        Whether text may be turned into numbers.
+
+    Returns
+    -------
+    polars Series
+        Float64 where every cell of a text column that is there is a number, and no code such as
+        007; else of the same type.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> meaning(pl.Series(["1.10", " 2", "?"])).to_list()
+    [1.1, 2.0, None]
+    >>> meaning(pl.Series(["007", "008", ""])).to_list()
+    ['007', '008', None]
+    >>> meaning(pl.Series([1.5, -9.0]), ["-9"]).to_list()
+    [1.5, None]
+    """
+    pl = need("polars", "cli", "Reading a table")
+    markers = list(markers)
+    if column.dtype == pl.String:
+        column = _without_markers(column, markers)
+        column = _as_numbers(column, decimal) if numbers else column
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
+    if column.dtype.is_numeric():
+        signs = [number for number in map(_number, markers) if number is not None]
+        column = (
+            pl.select(pl.when(~column.cast(pl.Float64).is_in(signs)).then(column))
+            .to_series()
+            .alias(column.name)
+        )
+    return column
+
+
+def _without_markers(column: Any, markers: list[str]) -> Any:
+    pl = need("polars", "cli", "Reading a table")
+    there = ~column.str.strip_chars().is_in([marker.strip() for marker in markers])
+    return pl.select(pl.when(there).then(column)).to_series().alias(column.name)
+
+
+def _as_numbers(column: Any, decimal: str) -> Any:
+    """Return a column of text as numbers, if it is one; as it was else."""
+    pl = need("polars", "cli", "Reading a table")
+    plain = column.str.strip_chars()
+    if plain.str.contains(CODE).any():
+        return column
+    if decimal != ".":
+        if plain.str.contains(".", literal=True).any():
+            return column
+        plain = plain.str.replace(decimal, ".", literal=True)
+    numbers = plain.cast(pl.Float64, strict=False)
+    return numbers if numbers.null_count() == column.null_count() < len(column) else column
+
+
+def _number(marker: str) -> float | None:
+    try:
+        return float(marker)
+    except ValueError:
+        return None
+
+
+def as_text(value: object, decimal: str = ".") -> str:
+    """Return what a completed cell looks like in a text file.
+
+    Ten digits of a number are written: far more than a completion is good for, and short.
+
+    Parameters
+    ----------
+    value : object
+        A number, text, or None.
+    decimal : str
+        What stands before the decimals.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> as_text(0.1 + 0.2), as_text(3.0), as_text("red"), as_text(0.5, ",")
+    ('0.3', '3', 'red', '0,5')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.10g}".replace(".", decimal)
+    return str(value)

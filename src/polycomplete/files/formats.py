@@ -1,0 +1,189 @@
+"""Reading and writing a table, whatever kind of file it is in."""
+
+from __future__ import annotations
+
+import io
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import IO
+
+from polycomplete.files.binary import BINARY, read_binary, write_binary
+from polycomplete.files.table import Dialect, Reading, Table, TableFileError
+from polycomplete.files.text import PLAIN, read_text, write_text
+from polycomplete.files.whole import written_whole
+
+__all__ = ["FORMS", "form_of", "read_table", "write_table"]
+
+#: From the end of a file's name to its kind.
+FORMS = {
+    ".csv": "csv",
+    ".txt": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".xlsx": "excel",
+    ".npy": "npy",
+    ".npz": "npz",
+}
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+#: How binary files begin.
+BEGINNINGS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x93NUMPY": "npy"}
+
+
+def form_of(path: str) -> str | None:
+    """Return the kind of a file by its name; None where the name does not tell.
+
+    Parameters
+    ----------
+    path : str
+        The name.
+
+    Returns
+    -------
+    str or None
+
+    Examples
+    --------
+    >>> form_of("people.TSV"), form_of("iris.data")
+    ('tsv', None)
+    """
+    return FORMS.get(Path(path).suffix.lower())
+
+
+def read_table(path: str, how: Reading = PLAIN) -> Table:
+    r"""Read a table from a file; its kind follows from its name, or from how it begins.
+
+    Parameters
+    ----------
+    path : str
+        The file; "-" is the standard input.
+    how : Reading
+        What the file does not tell itself.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    TableFileError
+        Where it is not a table, with the place and the remedy.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> _ = Path(f"{folder.name}/a.tsv").write_text("age\tcolour\n41\tred\nNA\tblue\n")
+    >>> read_table(f"{folder.name}/a.tsv").frame.rows()
+    [(41.0, 'red'), (None, 'blue')]
+    >>> folder.cleanup()
+    """
+    name = "standard input" if path == "-" else path
+    with _opened(path) as file:
+        form = _form(path, file)
+        if form in BINARY:
+            table = read_binary(file, name, form, how.markers)
+        else:
+            table = read_text(file, name, how, DELIMITERS[form])
+    _refuse_infinite(table)
+    return replace(table, form=form)
+
+
+def write_table(table: Table, path: str, *, force: bool = False) -> None:
+    r"""Write a table into a file, whole or not at all; its kind follows from its name.
+
+    Parameters
+    ----------
+    table : Table
+        What to write.
+    path : str
+        The file; "-" is the standard output, in the form in which the table was read.
+    force : bool
+        Replace a file of that name.
+
+    Returns
+    -------
+    None
+
+    Raises
+    ------
+    FileExistsError
+        Where there is such a file, unless ``force``.
+
+    Examples
+    --------
+    >>> import polars as pl, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> write_table(Table("a", pl.DataFrame({"x": [1.5]})), f"{folder.name}/a.csv")
+    >>> Path(f"{folder.name}/a.csv").read_text()
+    'x\n1.5\n'
+    >>> folder.cleanup()
+    """
+    if path == "-":
+        buffer = io.BytesIO()
+        _write(table, buffer, table.form)
+        sys.stdout.buffer.write(buffer.getbuffer())
+        sys.stdout.buffer.flush()
+        return
+    form = writable(path)
+    with written_whole(path, force=force) as file:
+        _write(table, file, form)
+
+
+def writable(path: str) -> str:
+    """Return the kind of file that a name stands for; raise where there is no such kind."""
+    form = form_of(path)
+    if form is None:
+        raise TableFileError(
+            f"{path} does not say what kind of table to write; let its name end in one of "
+            f"{' '.join(FORMS)}."
+        )
+    return form
+
+
+def _write(table: Table, file: IO[bytes], form: str) -> None:
+    if form in BINARY:
+        write_binary(table, file, form)
+    elif form == table.form or table.texts is None:
+        own = table.texts is not None
+        write_text(table, file, table.dialect if own else Dialect(DELIMITERS[form]))
+    else:
+        write_text(table, file, replace(table.dialect, delimiter=DELIMITERS[form]))
+
+
+def _opened(path: str) -> IO[bytes]:
+    if path == "-":
+        return io.BytesIO(sys.stdin.buffer.read())
+    try:
+        return open(path, "rb")
+    except FileNotFoundError:
+        raise TableFileError(f"There is no file {path}.") from None
+    except IsADirectoryError:
+        raise TableFileError(f"{path} is a folder; name a file in it.") from None
+    except OSError as error:
+        raise TableFileError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _form(path: str, file: IO[bytes]) -> str:
+    """Return the kind of a file, by its beginning where the name does not tell."""
+    named = form_of(path)
+    if named is not None:
+        return named
+    start = file.read(8)
+    file.seek(0)
+    return next((form for begin, form in BEGINNINGS.items() if start.startswith(begin)), "csv")
+
+
+def _refuse_infinite(table: Table) -> None:
+    for column in table.frame:
+        if column.dtype.is_float() and column.is_infinite().any():
+            row = int(column.is_infinite().arg_max())
+            raise TableFileError(
+                f"{table.place(row, column.name)}: an infinite number; leave the cell empty to "
+                "have it completed, or write a finite number."
+            )

@@ -1,0 +1,185 @@
+"""A table from a file: what its cells mean, and how they stood there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from polycomplete._optional import need
+from polycomplete.files.cells import MARKERS, as_text
+
+__all__ = ["Dialect", "Reading", "Table", "TableFileError"]
+
+
+class TableFileError(ValueError):
+    """A file that is not a table; the message names the file and the place in it.
+
+    Examples
+    --------
+    >>> issubclass(TableFileError, ValueError)
+    True
+    """
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a reader has to be told where a file does not speak for itself.
+
+    Attributes
+    ----------
+    delimiter : str or None
+        What stands between the cells of a text file; None for the usual, or what the header
+        suggests.
+    missing : tuple of str
+        What stands for a missing cell, besides :data:`~polycomplete.files.cells.MARKERS`.
+    encoding, decimal : str
+        Of a text file: how bytes become letters; what stands before decimals.
+    header : bool
+        Whether a text file begins with the names of its columns.
+
+    Examples
+    --------
+    >>> "-999" in Reading(missing=("-999",)).markers
+    True
+    """
+
+    delimiter: str | None = None
+    missing: tuple[str, ...] = ()
+    encoding: str = "utf-8"
+    decimal: str = "."
+    header: bool = True
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """All that stands for a missing cell."""
+        return (*MARKERS, *self.missing)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text file is written.
+
+    Attributes
+    ----------
+    delimiter, newline, encoding, decimal : str
+        What stands between cells, at the end of lines, before decimals; how letters become bytes.
+    header : list of str or None
+        The first line as it stands there; None where there is none.
+
+    Examples
+    --------
+    >>> Dialect().delimiter
+    ','
+    """
+
+    delimiter: str = ","
+    newline: str = "\n"
+    encoding: str = "utf-8"
+    decimal: str = "."
+    header: list[str] | None = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table and where it came from.
+
+    Attributes
+    ----------
+    name : str
+        The file, for messages.
+    frame : polars DataFrame
+        Numbers and text, null where a cell is missing.
+    form : str
+        The kind of file: "csv", "parquet", ...
+    texts : polars DataFrame or None
+        The cells of a text file as they stand there.
+    dialect : Dialect
+        How a text file is written.
+    lines : ndarray of int or None
+        The line of each row in a text file, counted from 1.
+    key : str
+        The name of the array in a .npz file.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> texts = pl.DataFrame({"x": ["1.00", "?"]})
+    >>> table = Table("a.csv", pl.DataFrame({"x": [1.0, None]}), texts=texts)
+    >>> table.completed(pl.DataFrame({"x": [1.0, 2.5]})).texts["x"].to_list()
+    ['1.00', '2.5']
+    >>> table.place(1, "x")
+    "a.csv, row 2, column 'x'"
+    """
+
+    name: str
+    frame: Any
+    form: str = "csv"
+    texts: Any = None
+    dialect: Dialect = field(default_factory=Dialect)
+    lines: np.ndarray | None = None
+    key: str = "X"
+
+    def place(self, row: int, column: str) -> str:
+        """Say where a cell is, as somebody who looks into the file would."""
+        where = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
+        return f"{self.name}, {where}, column {column!r}"
+
+    def completed(self, columns: Any) -> Table:
+        """Return the table with its missing cells taken from completed columns.
+
+        Cells that are there stay as they are, in a text file to the letter.
+        """
+        pl = need("polars", "cli", "Writing a table")
+        frame = self.frame.with_columns(
+            _like(
+                pl.select(pl.coalesce(self.frame[name], columns[name])).to_series(),
+                self.frame[name],
+            )
+            for name in columns.columns
+        )
+        if self.texts is None:
+            return replace(self, frame=frame)
+        texts = self.texts.with_columns(
+            _patched(self.texts[name], self.frame[name], frame[name], self.dialect.decimal)
+            for name in columns.columns
+        )
+        return replace(self, frame=frame, texts=texts)
+
+    def with_column(self, column: Any) -> Table:
+        """Return the table with one more column, or one of that name replaced."""
+        frame, texts, dialect = self.frame.with_columns(column), self.texts, self.dialect
+        if texts is not None:
+            texts = texts.with_columns(written(column, dialect.decimal))
+            if dialect.header is not None and column.name not in self.frame.columns:
+                dialect = replace(dialect, header=[*dialect.header, column.name])
+        return replace(self, frame=frame, texts=texts, dialect=dialect)
+
+
+def written(column: Any, decimal: str) -> Any:
+    """Return a column as text."""
+    pl = need("polars", "cli", "Writing a table")
+    return pl.Series(column.name, [as_text(v, decimal) for v in column.to_list()], dtype=pl.String)
+
+
+def _patched(texts: Any, given: Any, filled: Any, decimal: str) -> Any:
+    """Return the texts of a column with those of its missing cells written anew."""
+    pl = need("polars", "cli", "Writing a table")
+    cells = texts.to_list()
+    for i in np.flatnonzero((given.is_null() & filled.is_not_null()).to_numpy()):
+        cells[i] = as_text(filled[int(i)], decimal)
+    return pl.Series(texts.name, cells, dtype=pl.String)
+
+
+def _like(filled: Any, given: Any) -> Any:
+    """Return a column in the type it came in, where that loses nothing."""
+    pl = need("polars", "cli", "Writing a table")
+    filled = filled.alias(given.name)
+    if given.dtype == filled.dtype:
+        return filled
+    if given.dtype == pl.Float32:
+        return filled.cast(pl.Float32)
+    cast = filled.cast(given.dtype, strict=False)
+    same = cast.null_count() == filled.null_count() and (cast.cast(filled.dtype) == filled).all()
+    return cast if same else filled

@@ -1,0 +1,224 @@
+"""Text files: CSV, TSV and their relatives, cell by cell as they stand there.
+
+Python's own csv module takes them apart, because it knows the line of every row for the messages
+and takes no cell for something else than its letters. polars keeps the columns, compactly.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain, islice
+from typing import IO, Any
+
+import numpy as np
+
+from polycomplete._optional import need
+from polycomplete.files.cells import meaning
+from polycomplete.files.table import Dialect, Reading, Table, TableFileError, written
+
+__all__ = ["read_text", "write_text"]
+
+PLAIN = Reading()
+BATCH = 10_000  # rows that are held as Python objects at a time
+LONGEST = 2**27  # letters of a cell
+#: What is tried where the usual delimiter leaves the header in one piece.
+OTHER_DELIMITERS = (";", "\t", "|", ",")
+
+
+def read_text(file: IO[bytes], name: str, how: Reading = PLAIN, usual: str = ",") -> Table:
+    r"""Read a table from a text file.
+
+    Parameters
+    ----------
+    file : binary file
+        It must be seekable.
+    name : str
+        What it is called in messages.
+    how : Reading
+        What the file does not tell itself.
+    usual : str
+        The delimiter of this kind of file.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    TableFileError
+        Where it is no table, with line and remedy.
+
+    Examples
+    --------
+    >>> table = read_text(io.BytesIO(b"id;size\n007;1.10\n008;\n"), "a.csv")
+    >>> table.frame.rows()
+    [('007', 1.1), ('008', None)]
+    >>> table.texts.rows()
+    [('007', '1.10'), ('008', '')]
+    """
+    dialect = _dialect(file, how, usual)
+    with _readable(file, name, dialect) as lines:
+        first = next(lines, None)
+        if first is None:
+            raise TableFileError(f"{name} is empty; give a table with at least one row.")
+        raw = first[1] if how.header else [f"column {j + 1}" for j in range(len(first[1]))]
+        names = _names(name, raw)
+        texts, numbers = _collect(lines if how.header else chain([first], lines), names, name)
+    if not len(texts):
+        raise TableFileError(f"{name} has a header and no rows; give at least one row.")
+    frame = texts.select(meaning(texts[column], how.markers, how.decimal) for column in names)
+    dialect = replace(dialect, header=raw if how.header else None)
+    return Table(name, frame, "csv", texts, dialect, numbers)
+
+
+def write_text(table: Table, file: IO[bytes], dialect: Dialect | None = None) -> None:
+    r"""Write a table as text; cells that were read from text are written as they stood there.
+
+    Parameters
+    ----------
+    table : Table
+        What to write.
+    file : binary file
+        Where.
+    dialect : Dialect, optional
+        How; as it was read by default.
+
+    Returns
+    -------
+    None
+
+    Examples
+    --------
+    >>> out = io.BytesIO()
+    >>> write_text(read_text(io.BytesIO(b"a,b\n1.10,'x'\n"), "a.csv"), out)
+    >>> out.getvalue()
+    b"a,b\n1.10,'x'\n"
+    """
+    dialect = dialect or table.dialect
+    texts = table.texts
+    if texts is None:
+        texts = table.frame.select(written(column, dialect.decimal) for column in table.frame)
+    stream = io.TextIOWrapper(file, encoding=dialect.encoding, newline="", write_through=False)
+    try:
+        lines = _Lines(stream, dialect.newline)
+        writer = csv.writer(lines, delimiter=dialect.delimiter, lineterminator="\r\n")
+        if dialect.header is not None:
+            writer.writerow(dialect.header or texts.columns)
+        for start in range(0, len(texts), BATCH):
+            writer.writerows(texts[start : start + BATCH].rows())
+        stream.flush()
+    finally:
+        stream.detach()
+
+
+class _Lines:
+    """Ends lines as the file wants it.
+
+    The csv module puts quotation marks only around those ends of lines that it writes itself, so
+    that it must be told to write both.
+    """
+
+    def __init__(self, stream: IO[str], newline: str):
+        self.stream, self.newline = stream, newline
+
+    def write(self, line: str) -> int:
+        return self.stream.write(line.removesuffix("\r\n") + self.newline)
+
+
+def _dialect(file: IO[bytes], how: Reading, usual: str) -> Dialect:
+    """Return how a file is written, from its first bytes."""
+    encoding, delimiter = how.encoding, how.delimiter
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise TableFileError(
+            f"There is no encoding {encoding!r}; try utf-8, latin-1 or utf-16."
+        ) from None
+    start = file.read(2**16)
+    file.seek(0)
+    if start.startswith(codecs.BOM_UTF8) and codecs.lookup(encoding).name == "utf-8":
+        encoding = "utf-8-sig"  # as some spreadsheets write it; it is written again
+    line = start.partition(b"\n")[0]
+    newline = "\r\n" if line.endswith(b"\r") else "\n"
+    if delimiter is None:
+        delimiter = _likely(line.decode(encoding, errors="replace"), usual)
+    if len(delimiter) != 1:
+        raise TableFileError(f"The delimiter must be one letter, got {delimiter!r}.")
+    return Dialect(delimiter, newline, encoding, how.decimal)
+
+
+def _likely(line: str, usual: str) -> str:
+    """Return the delimiter that takes a header apart, the usual one if it does."""
+    if usual in line:
+        return usual
+    return next((one for one in OTHER_DELIMITERS if one in line), usual)
+
+
+@contextmanager
+def _readable(
+    file: IO[bytes], name: str, dialect: Dialect
+) -> Iterator[Iterator[tuple[int, list[str]]]]:
+    """Give the rows of a file that are not blank, with their lines; turn errors into sentences."""
+    stream = io.TextIOWrapper(file, encoding=dialect.encoding, newline="")
+    reader = csv.reader(stream, delimiter=dialect.delimiter, strict=True)
+    before = csv.field_size_limit(LONGEST)
+    try:
+        yield ((reader.line_num, row) for row in reader if row)
+    except UnicodeError as error:
+        raise TableFileError(_undecodable(file, name, dialect.encoding, error)) from None
+    except csv.Error as error:
+        raise TableFileError(
+            f"{name}, line {reader.line_num}: {error}; is a quotation mark missing there?"
+        ) from None
+    finally:
+        csv.field_size_limit(before)
+        stream.detach()
+
+
+def _undecodable(file: IO[bytes], name: str, encoding: str, error: UnicodeError) -> str:
+    """Say in which line a file stops being text."""
+    file.seek(0)
+    remedy = "name the right one by --encoding, for example latin-1, or save it as UTF-8."
+    for number, line in enumerate(file, 1):
+        try:
+            line.decode(encoding)
+        except UnicodeDecodeError as found:
+            byte = line[found.start]
+            return f"{name}, line {number}: byte 0x{byte:02x} is not {encoding}; {remedy}"
+    return f"{name} is not {encoding} ({error}); {remedy}"
+
+
+def _names(name: str, raw: list[str]) -> list[str]:
+    names = [one.strip() for one in raw]
+    for j, one in enumerate(names):
+        if one in names[:j]:
+            raise TableFileError(
+                f"{name}: columns {names.index(one) + 1} and {j + 1} are both called {one!r}; "
+                "give each column a name of its own."
+            )
+    return names
+
+
+def _collect(
+    lines: Iterable[tuple[int, list[str]]], names: list[str], name: str
+) -> tuple[Any, np.ndarray]:
+    """Return the cells as they stand there, and the line of each row."""
+    pl = need("polars", "cli", "Reading a table")
+    schema = dict.fromkeys(names, pl.String)
+    parts, numbers = [pl.DataFrame(schema=schema)], [np.empty(0, dtype=np.int64)]
+    rest = iter(lines)
+    while batch := list(islice(rest, BATCH)):
+        ragged = next(((at, row) for at, row in batch if len(row) != len(names)), None)
+        if ragged:
+            raise TableFileError(
+                f"{name}, line {ragged[0]}: {len(ragged[1])} cells, but {len(names)} columns; put "
+                "quotation marks around cells that hold the delimiter, or name another delimiter."
+            )
+        parts.append(pl.DataFrame([row for _, row in batch], schema=schema, orient="row"))
+        numbers.append(np.array([at for at, _ in batch]))
+    return pl.concat(parts, rechunk=True), np.concatenate(numbers)

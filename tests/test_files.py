@@ -1,0 +1,280 @@
+"""Tables from files and back: what was there comes back as it was, what is wrong is named."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from polycomplete import files
+from polycomplete.files import Reading, TableFileError, read_table, write_table, written_whole
+from polycomplete.files.text import read_text, write_text
+
+FRAME = pl.DataFrame({"size": [1.5, None, 3.0], "colour": ["red", "blue", None]})
+SUFFIXES = ["csv", "tsv", "txt", "parquet", "arrow", "feather", "xlsx"]
+
+
+def put(folder, name, content):
+    """Write a file; return its path as text."""
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return str(path)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_every_kind_of_file_comes_back(tmp_path, suffix):
+    path = str(tmp_path / f"a.{suffix}")
+    write_table(files.Table("memory", FRAME), path)
+    table = read_table(path)
+    assert table.frame.equals(FRAME)
+    filled = table.completed(
+        pl.DataFrame({"size": [9.0, 2.25, 9.0], "colour": ["x", "x", "green"]})
+    )
+    write_table(filled, path, force=True)
+    again = read_table(path).frame
+    assert again.rows() == [(1.5, "red"), (2.25, "blue"), (3.0, "green")]
+
+
+@pytest.mark.parametrize("suffix", ["npy", "npz"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_arrays_keep_their_bits(tmp_path, suffix, dtype):
+    X = np.random.default_rng(0).standard_normal((5, 3)).astype(dtype)
+    X[2, 1] = np.nan
+    path = tmp_path / f"a.{suffix}"
+    np.save(path, X) if suffix == "npy" else np.savez(path, points=X)
+    table = read_table(str(path))
+    assert table.frame.null_count().row(0) == (0, 1, 0)
+    write_table(table.completed(pl.DataFrame({"column 2": np.full(5, 7.0)})), str(path), force=True)
+    found = np.load(path) if suffix == "npy" else np.load(path)["points"]
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, np.where(np.isnan(X), dtype(7), X))
+
+
+def test_cells_that_are_there_are_copied_to_the_letter(tmp_path):
+    source = 'id, size ,note\r\n007,1.10,"a, b"\r\n008, NA ,x\r\n+9,1e3,\r\n'
+    path = put(tmp_path, "a.csv", source)
+    table = read_table(path)
+    assert table.frame.columns == ["id", "size", "note"]
+    assert table.frame.rows() == [("007", 1.1, "a, b"), ("008", None, "x"), ("+9", 1000.0, None)]
+    size = pl.DataFrame({"size": [0.0, 2 / 3, 0.0]})
+    write_table(table.completed(size), str(tmp_path / "b.csv"))
+    assert (tmp_path / "b.csv").read_bytes().decode() == source.replace(" NA ", "0.6666666667")
+
+
+def test_a_file_is_written_as_it_was_read(tmp_path):
+    for name, content in {
+        "bom.csv": b"\xef\xbb\xbfa;b\r\n1;\xc3\xa4\r\n",
+        "plain.csv": b"a,b\n1,\xc3\xa4\n",
+        "tabs.tsv": b"a\tb\n1\t2\n",
+        "bars.txt": b"a|b\n1|2\n",
+    }.items():
+        path = put(tmp_path, name, content)
+        write_table(read_table(path), path, force=True)
+        assert (tmp_path / name).read_bytes() == content
+
+
+def test_another_encoding_goes_in_and_out(tmp_path):
+    content = "Name;Größe\nBär;1,5\nElch;\n".encode("latin-1")
+    table = read_table(put(tmp_path, "a.csv", content), Reading(encoding="latin-1", decimal=","))
+    assert table.frame.rows() == [("Bär", 1.5), ("Elch", None)]
+    write_table(table.completed(pl.DataFrame({"Größe": [0.0, 2.75]})), str(tmp_path / "b.csv"))
+    expected = "Name;Größe\nBär;1,5\nElch;2,75\n".encode("latin-1")
+    assert (tmp_path / "b.csv").read_bytes() == expected
+
+
+def test_text_becomes_another_kind_and_the_other_way_round(tmp_path):
+    table = read_table(put(tmp_path, "a.csv", "a,b\n1.50,x\n,y\n"))
+    write_table(table, str(tmp_path / "a.parquet"))
+    assert pl.read_parquet(tmp_path / "a.parquet").rows() == [(1.5, "x"), (None, "y")]
+    write_table(read_table(str(tmp_path / "a.parquet")), str(tmp_path / "b.tsv"))
+    assert (tmp_path / "b.tsv").read_text() == "a\tb\n1.5\tx\n\ty\n"
+    write_table(table, str(tmp_path / "c.tsv"))
+    assert (tmp_path / "c.tsv").read_text() == "a\tb\n1.50\tx\n\ty\n"
+    with pytest.raises(TableFileError, match=r"Column 'b' of .*a\.csv is not made of numbers"):
+        write_table(table, str(tmp_path / "a.npy"))
+    assert not (tmp_path / "a.npy").exists()
+
+
+def test_missing_cells_have_many_names(tmp_path):
+    path = put(tmp_path, "a.csv", "a,b\nNA,?\n, N/A\nnan,x\n-999.0,-999\n5,none\n")
+    table = read_table(path, Reading(missing=("-999", "none")))
+    assert table.frame["a"].to_list() == [None, None, None, None, 5]
+    assert table.frame["b"].to_list() == [None, None, "x", None, None]
+
+
+def test_a_number_can_stand_for_missing_in_every_kind_of_file(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([[1, -9], [2, 3]]))
+    table = read_table(str(tmp_path / "a.npy"), Reading(missing=("-9",)))
+    assert table.frame.rows() == [(1, None), (2, 3)]
+    pl.DataFrame({"a": [1, -9]}).write_parquet(tmp_path / "a.parquet")
+    table = read_table(str(tmp_path / "a.parquet"), Reading(missing=("-9",)))
+    assert table.frame.rows() == [(1,), (None,)]
+
+
+def test_types_come_back_where_they_can(tmp_path):
+    pl.DataFrame({"n": [1, None], "m": [1, None]}).write_parquet(tmp_path / "a.parquet")
+    table = read_table(str(tmp_path / "a.parquet"))
+    filled = table.completed(pl.DataFrame({"n": [1.0, 2.0], "m": [1.0, 2.5]}))
+    assert filled.frame.dtypes == [pl.Int64, pl.Float64]
+
+
+def test_a_file_without_a_header_gets_none(tmp_path):
+    path = put(tmp_path, "iris.data", "5.1,setosa\n,setosa\n")
+    table = read_table(path, Reading(header=False))
+    assert table.frame.columns == ["column 1", "column 2"]
+    write_table(table.completed(pl.DataFrame({"column 1": [0.0, 4.9]})), str(tmp_path / "b.csv"))
+    assert (tmp_path / "b.csv").read_text() == "5.1,setosa\n4.9,setosa\n"
+
+
+def test_blank_lines_are_skipped_and_lines_counted(tmp_path):
+    table = read_table(put(tmp_path, "a.csv", 'a,b\n\n1,"two\nlines"\n\n2,x\n'))
+    assert table.frame.rows() == [(1.0, "two\nlines"), (2.0, "x")]
+    assert table.place(1, "b").endswith("a.csv, line 6, column 'b'")
+
+
+def test_a_column_is_added_in_both_forms(tmp_path):
+    table = read_table(put(tmp_path, "a.csv", "a\n1.0\n")).with_column(pl.Series("cluster", [3]))
+    write_table(table, str(tmp_path / "b.csv"))
+    assert (tmp_path / "b.csv").read_text() == "a,cluster\n1.0,3\n"
+
+
+@given(st.lists(st.tuples(*[st.text(st.characters(codec="utf-8"), max_size=4)] * 2), min_size=1))
+def test_any_text_survives(rows):
+    kept = [row for row in rows if "\x00" not in "".join(row)]
+    frame = pl.DataFrame(kept, schema={"a": pl.String, "b": pl.String}, orient="row")
+    first, second = io.BytesIO(), io.BytesIO()
+    write_text(files.Table("memory", frame), first)
+    first.seek(0)
+    if not kept:
+        return
+    table = read_text(first, "a.csv")
+    assert table.texts.rows() == kept
+    write_text(table, second)
+    assert first.getvalue() == second.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", r"bad\.csv is empty"),
+        (b"\n\n", r"bad\.csv is empty"),
+        (b"a,b\n", r"bad\.csv has a header and no rows"),
+        (b"a,b\n1,2\n1,2,3\n", r"bad\.csv, line 3: 3 cells, but 2 columns; put quotation marks"),
+        (b"a,b\n1,2\n\n1\n", r"bad\.csv, line 4: 1 cells, but 2 columns"),
+        (b"a,b, a\n1,2,3\n", r"bad\.csv: columns 1 and 3 are both called 'a'"),
+        (b"a,b\n1,2\nx,\xe4\n", r"bad\.csv, line 3: byte 0xe4 is not utf-8; name the right one"),
+        (b'a,b\n1,"2\n3,4\n', r"bad\.csv, line 3: .*; is a quotation mark missing there"),
+        (b"a,b\n1,2\n1,inf\n", r"bad\.csv, line 3, column 'b': an infinite number"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, content, says):
+    with pytest.raises(TableFileError, match=says):
+        read_table(put(tmp_path, "bad.csv", content))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "xlsx", "npy", "npz"])
+def test_damaged_files_are_called_so(tmp_path, suffix):
+    with pytest.raises(TableFileError, match=rf"a\.{suffix} is not a .* is it damaged"):
+        read_table(put(tmp_path, f"a.{suffix}", b"PAR1 nothing of the kind"))
+
+
+@pytest.mark.parametrize("array", [np.zeros(3), np.array([["a"]]), np.zeros((2, 2, 2))])
+def test_arrays_must_be_tables_of_numbers(tmp_path, array):
+    np.save(tmp_path / "a.npy", array)
+    with pytest.raises(TableFileError, match=r"a\.npy.*dimensions and type"):
+        read_table(str(tmp_path / "a.npy"))
+
+
+def test_archives_of_several_arrays_need_an_x(tmp_path):
+    np.savez(tmp_path / "a.npz", a=np.zeros((1, 1)), b=np.zeros((1, 1)))
+    with pytest.raises(TableFileError, match=r"a\.npz holds 2 arrays \(a, b\) and none called X"):
+        read_table(str(tmp_path / "a.npz"))
+
+
+def test_options_and_paths_that_make_no_sense(tmp_path):
+    path = put(tmp_path, "a.csv", "a,b\n1,2\n")
+    for how, says in {
+        Reading(delimiter="ab"): "delimiter must be one letter",
+        Reading(encoding="klingon"): "There is no encoding 'klingon'",
+    }.items():
+        with pytest.raises(TableFileError, match=says):
+            read_table(path, how)
+    with pytest.raises(TableFileError, match="There is no file"):
+        read_table(str(tmp_path / "none.csv"))
+    with pytest.raises(TableFileError, match="is a folder"):
+        read_table(str(tmp_path))
+    with pytest.raises(TableFileError, match=r"let its name end in one of .csv"):
+        write_table(files.Table("memory", FRAME), str(tmp_path / "a.html"))
+
+
+def test_a_file_is_not_overwritten_unless_forced(tmp_path):
+    path = put(tmp_path, "a.csv", "mine")
+    with pytest.raises(FileExistsError, match=r"a\.csv exists already"):
+        write_table(files.Table("memory", FRAME), path)
+    assert (tmp_path / "a.csv").read_text() == "mine"
+    with pytest.raises(IsADirectoryError, match="is a folder"), written_whole(tmp_path):
+        pass
+    with pytest.raises(FileNotFoundError, match="There is no folder"):
+        write_table(files.Table("memory", FRAME), str(tmp_path / "none" / "a.csv"))
+
+
+def test_permissions_and_links_stay(tmp_path):
+    real, link = tmp_path / "real.txt", tmp_path / "link.txt"
+    real.write_text("old")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    with written_whole(link, force=True) as file:
+        file.write(b"new")
+    assert link.is_symlink()
+    assert (real.read_text(), real.stat().st_mode & 0o777) == ("new", 0o640)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("before", [None, b"what was there"])
+def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch, suffix, before):
+    path = tmp_path / f"a.{suffix}"
+    if before is not None:
+        path.write_bytes(before)
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_table(files.Table("memory", FRAME), str(path), force=True)
+    left = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
+    assert left == ({} if before is None else {path.name: before})
+
+
+def test_an_interrupt_leaves_nothing_half_written(tmp_path):
+    program = (
+        "import sys, time\n"
+        "from polycomplete.files import written_whole\n"
+        "with written_whole(sys.argv[1]) as file:\n"
+        "    file.write(b'half'); file.flush(); sys.stdout.write('go'); sys.stdout.flush()\n"
+        "    time.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "a.csv")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.read(2) == b"go"
+        assert [one.suffix for one in tmp_path.iterdir()] == [".part"]
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=30)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_polars_it_is_said_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ImportError, match=r"needs polars; install it by .*polycomplete\[cli\]"):
+        read_table(put(tmp_path, "a.csv", "a\n1\n"))
+
+
+def test_a_large_cell_is_no_obstacle(tmp_path):
+    table = read_table(put(tmp_path, "a.csv", f"a,b\n1,{'x' * 300_000}\n"))
+    assert len(table.frame["b"][0]) == 300_000
