@@ -24,7 +24,6 @@ from polycomplete import (
     masks,
     metrics,
 )
-from polycomplete.blockwise import training_rows
 from polycomplete.exact import ExactProblem
 from polycomplete.landmarks.energy import Spectrum
 from polycomplete.landmarks.features import moments, whiten
@@ -310,11 +309,3 @@ def test_a_row_without_entries_may_be_anywhere():
     pmc = PMC(smoothing=0.1, scale="standard").fit(X)
     assert_allclose(pmc.cell_std_[3], np.nanstd(X, axis=0))
     assert pmc.cell_std_[5, 0] > 0
-
-
-def test_training_rows_are_the_best_observed_and_some_of_the_others():
-    mask = np.random.default_rng(0).random((500, 8)) < np.linspace(0.2, 1, 500)[:, None]
-    rows = training_rows(mask, 100, seed=0)
-    assert len(np.unique(rows)) == 100
-    best = np.argsort(-mask.sum(axis=1), kind="stable")[:50]
-    assert set(best) <= set(rows)

@@ -16,9 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from polycomplete._messages import showing, warn_dropped, warn_unconverged
 from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
 from polycomplete.persistence import save
-from polycomplete.record import cells_of, record_of
-from polycomplete.scaling import column_spread, is_constant
+from polycomplete.record import Record, cells_of, record_of
+from polycomplete.scaling import column_spread
 from polycomplete.solvers import Result
+from polycomplete.tallies import Tally
 from polycomplete.tuning import HeldOut
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
 
     model_: Any  # a Model, or None
     held_out_: HeldOut | None
+    _record: Record | None
 
     def _check_params(self) -> None:
         """Raise where a parameter of the method is wrong, even if there is nothing to fit."""
@@ -184,8 +186,12 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
         -------
         ndarray or data frame
         """
+        return self._transform(X)
+
+    def _transform(self, X: Any, fewest: int = 1) -> Any:
+        """Complete at least so many rows."""
         check_is_fitted(self)
-        matrix, mask = self._validate(X, reset=False)
+        matrix, mask = self._validate(X, reset=False, fewest=fewest)
         completed = np.where(mask, matrix, self._fill()).astype(np.float64)
         self._complete_rows(completed, mask)
         return self._deliver(X, matrix, mask, mask, completed)
@@ -237,24 +243,7 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
 
     def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         matrix, mask = self._validate(X, reset=True)
-        if not mask.any():
-            raise ValueError(
-                f"X has no observed entry in its {len(matrix)} rows and {matrix.shape[1]} columns;"
-                " there is nothing to learn from."
-            )
-        seen = mask.any(axis=0)
-        self.statistics_ = np.full(matrix.shape[1], np.nan)
-        self._spread = np.zeros(matrix.shape[1])
-        known = column_spread(matrix[:, seen], mask[:, seen])
-        self.statistics_[seen], self._spread[seen] = known
-        constant = np.ones_like(seen)
-        constant[seen] = is_constant(matrix[:, seen], mask[:, seen])
-        self._kept = np.flatnonzero(seen | self.keep_empty_features)
-        self._columns = np.flatnonzero(seen & ~constant)
-        if len(self._kept) < matrix.shape[1]:
-            warn_dropped([str(name) for name in _feature_names(self, None)[~seen]])
-        if self.add_indicator:
-            self.indicator_ = MissingIndicator(error_on_new=False).fit(np.where(mask, 0.0, np.nan))
+        self._take_columns(Tally.of(matrix, mask))
         # Rows one after the other in memory, however they came: the bits must not depend on that.
         mask = np.ascontiguousarray(mask)
         completed = np.ascontiguousarray(np.where(mask, matrix, self._fill()), dtype=np.float64)
@@ -265,6 +254,26 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
         deviation = getattr(self, "cell_std_", None)
         self._record = record_of(cells, mask, deviation, self.row_determined_)
         return matrix, mask, completed
+
+    def _take_columns(self, tally: Tally) -> None:
+        """Decide from what was seen of the columns which come back, and which the method gets."""
+        seen = tally.seen
+        if not seen.any():
+            raise ValueError(
+                f"X has no observed entry in its {tally.rows} rows and {len(seen)} columns;"
+                " there is nothing to learn from."
+            )
+        self.statistics_ = tally.mean
+        self._kept = np.flatnonzero(seen | self.keep_empty_features)
+        self._columns = np.flatnonzero(~tally.constant)
+        if len(self._kept) < len(seen):
+            warn_dropped([str(name) for name in _feature_names(self, None)[~seen]])
+        if self.add_indicator:
+            holes = np.where(tally.count < tally.rows, np.nan, 0.0)
+            self.indicator_ = MissingIndicator(error_on_new=False).fit(holes[None])
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _learn(self, completed: np.ndarray, mask: np.ndarray) -> None:
         """Hand the columns that vary to the method; write into ``completed``."""
@@ -278,10 +287,11 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
         part: Any = np.ix_(rows, self._columns)
         if len(rows) == len(mask) and len(self._columns) == mask.shape[1]:
             part = slice(None)  # no copy of everything
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        fitted = self._fit_matrix(completed[part], mask[part], seed)
-        self.model_, completed[part], result, determined, deviation, held = fitted
-        self._note_deviation(deviation, part, mask)
+        fitted = self._fit_matrix(completed[part], mask[part], self._seed())
+        if fitted.deviation is not None:
+            self.cell_std_ = self._blank_deviation(completed, mask)
+            self.cell_std_[part] = fitted.deviation
+        self.model_, completed[part], result, determined, _, held = fitted
         if held is not None:
             columns = self._columns[held.columns]
             self.held_out_ = held._replace(rows=rows[held.rows], columns=columns)
@@ -290,23 +300,22 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
         self.row_determined_[rows] &= determined
         warn_unconverged(result)
 
-    def _note_deviation(self, deviation: np.ndarray | None, part: Any, mask: np.ndarray) -> None:
-        """Keep what is known of how far completed cells may be off."""
-        if deviation is None:
-            return
-        if isinstance(part, slice):
-            self.cell_std_ = deviation
-            return
-        # A row of which nothing is known may be anywhere in its columns.
-        spread = np.where(np.isnan(self.statistics_), np.nan, self._spread)
-        self.cell_std_ = np.where(np.any(mask, axis=1, keepdims=True), 0 * spread, spread)
-        self.cell_std_[part] = deviation
+    def _blank_deviation(self, completed: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        """Return how far cells may be off before anything was completed."""
+        blank = np.zeros(mask.shape)
+        seen = ~np.isnan(self.statistics_)
+        blank[:, ~seen] = np.nan
+        empty = ~mask.any(axis=1)
+        if empty.any():  # a row of which nothing is known may be anywhere in its columns
+            blank[np.ix_(empty, seen)] = column_spread(completed[:, seen], mask[:, seen])[1]
+        return blank
 
-    def _validate(self, X: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _validate(self, X: Any, *, reset: bool, fewest: int = 1) -> tuple[np.ndarray, np.ndarray]:
         matrix = check_array(
             to_matrix(X),
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
+            ensure_min_samples=fewest,
             estimator=self,
             input_name="X",
         )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from polycomplete.base import BaseCompleter, Fitted
+from polycomplete.base import Fitted
 from polycomplete.blockwise import fit_landmarks
 from polycomplete.exact import Exact
 from polycomplete.kernels import RBF, Kernel
@@ -16,6 +16,7 @@ from polycomplete.lift import Lift, pick
 from polycomplete.penalties import Ramp, Schatten
 from polycomplete.recipe import Recipe
 from polycomplete.solvers import AdamPlus, Continuation
+from polycomplete.streams import BlockCompleter
 from polycomplete.surface import Surface, fit_surface
 
 __all__ = ["Completer"]
@@ -24,7 +25,7 @@ __all__ = ["Completer"]
 MANY = 400
 
 
-class Completer(BaseCompleter):
+class Completer(BlockCompleter):
     """Complete a matrix by making its rows lie on a low-dimensional curved surface.
 
     The general method: any kernel, penalty, engine and solver. :class:`~polycomplete.PMC` and
@@ -184,6 +185,10 @@ class Completer(BaseCompleter):
             deviation=learned.deviation,
             held_out=learned.held_out,
         )
+
+    def _most_rows(self, n_rows: int, n_columns: int) -> int | None:
+        engine = self._engine(self._kernel(), n_rows, n_columns)
+        return int(engine.max_rows) if isinstance(engine, Landmark) else None
 
     def _kept_as_observed(self, mask: np.ndarray) -> np.ndarray:
         return np.zeros_like(mask) if self.denoise and self.noise is not None else mask

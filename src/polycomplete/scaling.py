@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["SCALES", "ColumnScaler", "column_spread", "is_constant"]
+__all__ = ["SCALES", "ColumnScaler", "column_spread", "is_constant", "without_variation"]
 
 SCALES = ("standard", "sqrt", "range", None)
 
@@ -42,17 +42,12 @@ def column_spread(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def is_constant(X: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Return which columns do not vary beyond rounding.
-
-    A column is constant if its spread is below 1e-12 of its own largest entry, or if it is a zero
-    that carries rounding: no entry above 1e-12, nor above 1e-13 of what the median column's largest
-    is. Both are asked for the latter, because next to time stamps near 1e18 columns of ordinary
-    numbers are small, and a table in small units is small throughout.
+    """Return which columns do not vary beyond rounding; see :func:`without_variation`.
 
     Parameters
     ----------
     X, mask : ndarrays of shape (n, m)
-        The data, and True where observed.
+        The data, and True where observed; each column must have an observed entry.
 
     Returns
     -------
@@ -65,10 +60,38 @@ def is_constant(X: np.ndarray, mask: np.ndarray) -> np.ndarray:
     >>> is_constant(X, np.ones(X.shape, bool))
     array([False,  True, False,  True])
     """
-    _, std = column_spread(X, mask)
-    largest = np.max(np.abs(np.where(mask, X, 0)), axis=0)
+    low = np.min(np.where(mask, X, np.inf), axis=0)
+    high = np.max(np.where(mask, X, -np.inf), axis=0)
+    return without_variation(low, high)
+
+
+def without_variation(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return which columns do not vary beyond rounding, from their extremes.
+
+    A column is constant if half its range is below 1e-12 of its own largest entry, or if it is a
+    zero that carries rounding: no entry above 1e-12, nor above 1e-13 of what the median column's
+    largest is. Both are asked for the latter, because next to time stamps near 1e18 columns of
+    ordinary numbers are small, and a table in small units is small throughout.
+
+    Parameters
+    ----------
+    low, high : ndarrays of shape (m,)
+        The smallest and largest observed entry of each column.
+
+    Returns
+    -------
+    ndarray of bool, shape (m,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> without_variation(np.array([1.0, 5.0]), np.array([2.0, 5.0]))
+    array([False,  True])
+    """
+    largest = np.maximum(np.abs(low), np.abs(high))
     zero = (largest <= 1e-12) & (largest <= 1e-13 * np.median(largest))
-    return (std <= 1e-12 * largest) | zero
+    # Halved before subtracting: the range of ±1.7e308 is not a number.
+    return (high / 2 - low / 2 <= 1e-12 * largest) | zero
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 Every row starts at its nearest neighbour and walks down a few frozen energies. Rows that end far
 from the surface try more starts; rows that their observed entries do not determine get the mean of
-their plausible completions. What comes back for a row does not depend on the other rows.
+their plausible completions. What comes back for a row does not depend on the other rows. A training
+row is its own nearest neighbour, and so comes back as it was fitted unless it finds a better place.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from polycomplete.scaling import ColumnScaler
 
 __all__ = ["Completion", "LandmarkModel"]
 
-POOL = 1000  # training rows that others start from
+LENDERS = 1000  # training rows among which further starts are looked for
 CHUNK = 16384  # rows at a time, memory permitting
 PER_ENTRY = 200  # bytes for each entry of a chunk and its temporaries
 LAST_STEPS = 2
@@ -63,8 +64,8 @@ class LandmarkModel:
         Threads and memory.
     energies : list of RowEnergy
         The same surface with decreasing smoothing.
-    pool : ndarray of shape (p, m)
-        Completed training rows, scaled.
+    pool : ndarray of shape (n, m)
+        Completed training rows, scaled, in random order.
     smoothing : float
         Of the last energy, relative to the mean of k(x, x).
     typical : float
@@ -98,13 +99,13 @@ class LandmarkModel:
         spectrum = problem.enough(X, problem.gamma(smoothing), rng)
         steps = [s for s in ladder(smoothing) if s > smoothing] + [smoothing]
         energies = [spectrum.energy(problem.gamma(s)) for s in steps]
-        kept = np.sort(rng.permutation(len(X))[:POOL])
+        order = rng.permutation(len(X))
         typical = float(np.median(np.maximum(energies[-1].value(X), 0)))
         return cls(
             scaler=scaler,
             engine=clone(problem.engine),  # without its threads
             energies=energies,
-            pool=X[kept],
+            pool=X[order],
             smoothing=smoothing,
             typical=typical,
             floor=problem.gamma(smoothing),
@@ -117,8 +118,13 @@ class LandmarkModel:
 
     @property
     def rows(self) -> np.ndarray:
-        """Some of the completed training rows, scaled."""
+        """The completed training rows, scaled."""
         return self.pool
+
+    @property
+    def lenders(self) -> np.ndarray:
+        """Some of them."""
+        return self.pool[:LENDERS]
 
     @property
     def _usual(self) -> float:
@@ -128,7 +134,7 @@ class LandmarkModel:
     @property
     def _unit(self) -> float:
         """A typical distance of two rows."""
-        return typical_distance(self.pool, np.ones_like(self.pool, dtype=bool))
+        return typical_distance(self.lenders, np.ones_like(self.lenders, dtype=bool))
 
     def calibrated(self, factor: float) -> LandmarkModel:
         """Return the model with its deviations multiplied."""
@@ -181,7 +187,7 @@ class LandmarkModel:
             rows[block.rows], energy[block.rows] = found, E
         hard = np.flatnonzero(energy > DOUBT * self._usual)
         if len(hard):
-            tried = try_starts(self.energies, X[hard], mask[hard], self.pool, even=True, run=run)
+            tried = try_starts(self.energies, X[hard], mask[hard], self.lenders, even=True, run=run)
             found, lowest = tried.best()
             better = lowest < energy[hard]
             rows[hard[better]], energy[hard[better]] = found[better], lowest[better]
@@ -192,11 +198,13 @@ class LandmarkModel:
         """Complete one block from the nearest neighbour of each row."""
         rows, seen = X[block.rows], mask[block.rows]
         rows = np.where(seen, rows, self.pool[nearest(rows, seen, self.pool, 1)[:, 0]])
+        begin, lowest = rows, self.energies[-1].value(rows)
         damping, E = np.full(len(rows), 0.1, dtype=X.dtype), rows[:, 0]
         for energy in self.energies:
             last = energy is self.energies[-1]
             rows, E, damping = block.settle(energy, rows, damping, LAST_STEPS if last else 1)
-        return rows, np.maximum(E, 0)
+        stays = lowest <= E  # coarse energies lead a row away that begins in its place
+        return np.where(stays[:, None], begin, rows), np.maximum(np.minimum(lowest, E), 0)
 
     def _measure(self, holes: Holes, rows: np.ndarray, run: Run) -> tuple[np.ndarray, np.ndarray]:
         """Return how far each cell may be off, and which rows are loose."""
@@ -221,7 +229,7 @@ class LandmarkModel:
         who = np.flatnonzero(np.sqrt(np.sum(deviation**2, axis=1)) > UNSURE * self._unit)
         if len(who):
             judges = self.energies[-2:]
-            tried = try_starts(judges, rows[who], mask[who], self.pool, PLAUSIBLE, 2, even, run)
+            tried = try_starts(judges, rows[who], mask[who], self.lenders, PLAUSIBLE, 2, even, run)
             both = Candidates(
                 np.concatenate([rows[who][:, None], tried.rows], axis=1),
                 np.concatenate([energy[who][:, None], np.maximum(tried.energy, 0)], axis=1),

@@ -1,0 +1,229 @@
+"""Rows in blocks: the same sample, the same model, the same completion, in bounded memory."""
+
+import pickle
+import tracemalloc
+from functools import reduce
+from itertools import pairwise
+from operator import add
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from polycomplete import PMC, Landmark, datasets, masks
+from polycomplete.gathering import Gathered
+from polycomplete.sampling import training_rows
+from polycomplete.tallies import Tally
+
+QUICK = {
+    "engine": Landmark(max_rows=120, n_jobs=1),
+    "smoothing": 1e-4,
+    "scale": "sqrt",
+    "random_state": 0,
+}
+
+
+def holey(n, m=6, seed=0):
+    """Return a surface with holes, some rows empty, some complete, one column constant."""
+    X = datasets.make_polynomial_manifold(n, m, random_state=seed)
+    X[:, 1] = 0.1
+    X = masks.apply(X, masks.uniform(X.shape, 0.7, random_state=seed))
+    X[[3, 5, n // 2]] = np.nan
+    X[5, 1] = 0.1
+    return X
+
+
+@pytest.fixture(scope="module")
+def X():  # noqa: N802
+    return holey(400)
+
+
+@pytest.fixture(scope="module")
+def whole(X):
+    """The completer that was given everything at once, and the result."""
+    pmc = PMC(**QUICK)
+    return pmc, pmc.fit_transform(X)
+
+
+def cut(X, *places):
+    return np.split(X, places)
+
+
+def same_model(one, two):
+    return pickle.dumps(one.model_) == pickle.dumps(two.model_)
+
+
+# The sample and the facts of the columns add up
+
+
+def test_the_best_observed_rows_are_in_the_sample_and_some_of_the_others():
+    mask = np.random.default_rng(0).random((500, 8)) < np.linspace(0.2, 1, 500)[:, None]
+    rows = training_rows(mask, 100, seed=0)
+    count, kept = mask.sum(axis=1), np.isin(np.arange(500), rows)
+    assert kept.sum() == 100
+    assert np.sort(count)[-50:].sum() == np.sort(count[kept])[-50:].sum()
+    assert (kept & (count < np.median(count))).any()
+    others = np.sort(count)[:-50]
+    assert np.sort(count[kept])[:50].mean() > others.mean()  # drawn, but not evenly
+
+
+def test_rows_that_are_alike_are_drawn_from_everywhere():
+    rows = training_rows(np.ones((4000, 2), dtype=bool), 400, seed=1)
+    assert 0.4 < np.mean(rows < 2000) < 0.6
+
+
+@given(st.lists(st.integers(0, 60), max_size=5), st.integers(0, 9), st.integers(1, 70))
+def test_blocks_choose_the_same_rows_and_the_same_sums(places, seed, most):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, 3)) * 10.0 ** rng.integers(-200, 200, (60, 3))
+    mask = rng.random((60, 3)) < 0.6
+    edges = [0, *sorted(places), 60]
+    parts = [slice(*pair) for pair in pairwise(edges)]
+    found = reduce(add, [Gathered.of(X[at], mask[at], at.start, most, seed) for at in parts])
+    chosen = training_rows(mask, most, seed)
+    assert_array_equal(found.sample.number, chosen)
+    assert_array_equal(found.sample.X, X[chosen])
+    expected = Tally.of(X, mask)
+    assert found.tally.total == expected.total
+    assert_array_equal(found.tally.mean, expected.mean)
+    assert_array_equal(found.tally.low, expected.low)
+
+
+def test_the_mean_is_correctly_rounded():
+    X = np.array([[1e16, 0.1, 5e-324], [1.0, 0.1, 5e-324], [-1e16, 0.1, 1.7e308]])
+    mean = Tally.of(X, np.ones(X.shape, bool)).mean
+    assert_array_equal(mean, [1 / 3, 0.1, 1.7e308 / 3])
+    assert np.isnan(Tally.of(X, np.zeros(X.shape, bool)).mean).all()
+
+
+# Whole fits
+
+
+def test_many_rows_come_back_from_transform_as_from_fit(X, whole):
+    pmc, completed = whole
+    assert_array_equal(pmc.transform(X), completed)
+    assert_array_equal(completed[~np.isnan(X)], X[~np.isnan(X)])
+    assert np.isfinite(completed).all()
+
+
+@pytest.mark.parametrize("places", [(), (1, 5, 5, 120), (200,), (399,), (0,)])
+def test_blocks_of_any_size_are_the_array(X, whole, places):
+    pmc, completed = whole
+    streamed = PMC(**QUICK).fit_blocks(cut(X, *places))
+    assert same_model(streamed, pmc)
+    assert_array_equal(streamed.statistics_, pmc.statistics_)
+    parts = list(streamed.transform_blocks(cut(X, *places)))
+    assert [len(part) for part in parts] == [len(part) for part in cut(X, *places)]
+    assert_array_equal(np.vstack(parts), completed)
+
+
+def test_a_memory_map_and_a_function_are_the_array(tmp_path, X, whole):
+    pmc, completed = whole
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    assert_array_equal(PMC(**QUICK).fit_transform(mapped), completed)
+    streamed = PMC(**QUICK).fit_blocks(mapped)
+    assert same_model(streamed, pmc)
+    assert_array_equal(np.vstack(list(streamed.transform_blocks(mapped))), completed)
+    assert same_model(
+        PMC(**QUICK).fit_blocks(lambda: (X[i : i + 90] for i in range(0, 400, 90))), pmc
+    )
+
+
+def test_few_rows_are_learned_from_all_together():
+    X = holey(60)
+    options = {"smoothing": 1e-3, "scale": "sqrt", "random_state": 0}
+    one, two = PMC(**options).fit(X), PMC(**options).fit_blocks(cut(X, 10, 31))
+    assert_array_equal(one.transform(X), two.transform(X))
+    assert type(one.engine_) is type(two.engine_)
+
+
+def test_frames_keep_their_index_and_names(X, whole):
+    frame = pd.DataFrame(X, columns=list("abcdef"), index=np.arange(len(X)) * 10)
+    streamed = PMC(add_indicator=True, **QUICK).fit_blocks([frame[:150], frame[150:]])
+    part = next(streamed.transform_blocks([frame[20:30]]))
+    assert part.index.tolist() == list(range(200, 300, 10))
+    assert part.columns[:6].tolist() == list("abcdef")
+    assert part.shape == (10, 12)
+    assert_array_equal(part.iloc[:, :6], whole[1][20:30])
+
+
+def test_what_was_held_out_is_named_by_its_place_in_the_data(X):
+    options = QUICK | {"smoothing": "auto"}
+    for pmc in (PMC(**options).fit(X), PMC(**options).fit_blocks(cut(X, 200))):
+        held = pmc.held_out_
+        assert held.rows.max() > 120
+        assert_array_equal(X[held.rows, held.columns], held.truth)
+
+
+def test_what_has_a_number_for_each_row_is_kept_for_arrays_only(X, whole):
+    pmc, _ = whole
+    assert pmc.row_determined_.shape == (400,)
+    assert not pmc.row_determined_[[3, 5, 200]].any()
+    assert pmc.cell_std_.shape == X.shape
+    assert (pmc.cell_std_[3, 2:] > 0).all()
+    assert_array_equal(pmc.cell_std_[~np.isnan(X)], 0)
+    assert not hasattr(PMC(**QUICK).fit(X).fit_blocks([X]), "row_determined_")
+
+
+# Memory
+
+
+def peak(call):
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_grows_with_the_block_and_not_with_the_data():
+    block = masks.apply(np.random.default_rng(0).random((2000, 4)), np.ones((2000, 4), dtype=bool))
+    block[::50, 0] = np.nan  # looking is what counts here, not completing
+    pmc = PMC(**QUICK | {"engine": Landmark(max_rows=40, n_jobs=1), "smoothing": 1.0}).fit(block)
+
+    def run(count):
+        def blocks():
+            return (block.copy() for _ in range(count))
+
+        pmc.fit_blocks(blocks)
+        for _ in pmc.transform_blocks(blocks()):
+            pass
+
+    run(2)
+    few, many = peak(lambda: run(2)), peak(lambda: run(40))
+    assert many < 1.3 * few
+    assert many < 40 * block.nbytes
+
+
+# What does not fit
+
+
+def test_a_block_with_other_columns_is_named():
+    frames = [pd.DataFrame(np.eye(3), columns=list(names)) for names in ("abc", "abd")]
+    with pytest.raises(ValueError, match=r"Block 1: The feature names should match"):
+        PMC(**QUICK).fit_blocks(frames)
+    with pytest.raises(ValueError, match=r"Block 1: X has 2 features, but PMC is expecting 3"):
+        PMC(**QUICK).fit_blocks([np.eye(3), np.eye(3)[:, :2]])
+    pmc = PMC(**QUICK).fit_blocks([np.eye(3)])
+    with pytest.raises(ValueError, match="Block 0: X has 2 features"):
+        next(pmc.transform_blocks([np.eye(3)[:, :2]]))
+    with pytest.raises(ValueError, match=r"Block 1: Input X contains infinity \(row 2, column 2"):
+        PMC(**QUICK).fit_blocks([np.eye(3), np.diag([1.0, 2.0, np.inf])])
+
+
+def test_what_is_no_collection_of_blocks_is_refused():
+    with pytest.raises(TypeError, match="only once"):
+        PMC(**QUICK).fit_blocks(block for block in [np.eye(3)])
+    with pytest.raises(TypeError, match=r"pass \[X\]"):
+        PMC(**QUICK).fit_blocks(pd.DataFrame(np.eye(3)))
+    with pytest.raises(ValueError, match="no blocks"):
+        PMC(**QUICK).fit_blocks([])
+    with pytest.raises(ValueError, match="no observed entry in its 0 rows"):
+        PMC(**QUICK).fit_blocks([np.empty((0, 3))])
+    with pytest.raises(TypeError, match="learns from all rows at once"):
+        PMC(engine="exact").fit_blocks([np.eye(3)])
