@@ -1,0 +1,330 @@
+"""The scikit-learn estimator: a table becomes a matrix, is completed, and becomes a table again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from polycomplete._messages import warn
+from polycomplete.persistence import save
+from polycomplete.tables.bounds import bounds_of
+from polycomplete.tables.calibrate import calibrations
+from polycomplete.tables.decode import Decoder, Probabilities
+from polycomplete.tables.encode import Encoding
+from polycomplete.tables.method import checked, prepared
+from polycomplete.tables.reading import read
+from polycomplete.tables.schema import Column, learn_schema, table
+from polycomplete.tables.settings import (
+    check_choices,
+    check_columns,
+    check_names,
+    check_weights,
+    listed,
+)
+from polycomplete.tables.writing import replaced, write
+
+__all__ = ["TableCompleter"]
+
+
+class TableCompleter(TransformerMixin, BaseEstimator):
+    """Complete a table with columns of all kinds.
+
+    A pandas, polars or pyarrow table comes back as what it was: same library, dtypes, index and
+    categories. Only missing cells change. Numbers, truth values, categories, ordered categories,
+    dates and durations become a matrix whose columns weigh the same; a completer completes it, and
+    the result becomes cells again. Categories come with probabilities, calibrated on hidden cells.
+
+    Parameters
+    ----------
+    method : estimator, optional
+        What completes the matrix: a completer of this library (by default
+        :class:`~polycomplete.PMC`) or an imputer of scikit-learn. Its ``scale`` is set to None,
+        because scaling is done here.
+    kinds : dict, optional
+        What columns are, where their dtype does not tell: a name and "numeric", "integer",
+        "bool", "categorical", "ordered", "datetime" or "duration"; or a list of levels from low
+        to high.
+    ids : sequence of names
+        Columns that are left alone: neither completed nor used.
+    clip : None, "observed" or dict, default=None
+        Bounds of completed numbers, dates and durations: none, the range of the present cells, or
+        a dict from names to "observed" or pairs (low, high).
+    integers : {"typed", "whole"}, default="typed"
+        Which columns are completed by whole numbers: those whose dtype is of integers, or also
+        those of floats without any fraction. The dtype stays.
+    max_categories : int, default=50
+        Columns with more levels than this are refused.
+    weights : dict, optional
+        How much columns count, by name; 1 by default.
+    unseen : {"error", "missing"}, default="error"
+        What ``transform`` does with categories that did not occur in ``fit``: refuse them, or
+        leave them in place and go by the other cells of the row.
+    random_state : int, RandomState or None, default=None
+        Everything random follows from it; given to the method where that has none of its own.
+    verbose : int, default=0
+        Given to the method where it has such a parameter.
+
+    Attributes
+    ----------
+    schema_ : list of Column
+        What each column is.
+    method_ : estimator or None
+        Fitted to the matrix; None where nothing varies.
+    proba_ : dict
+        For each column of categories or truth values the :class:`Probabilities` of its missing
+        cells.
+    cell_std_ : dict or None
+        For each column of numbers, dates (in seconds), durations (in seconds) or orders (in steps)
+        the estimated standard deviation of its cells, 0 where present; None where the method gives
+        none.
+    encoding_ : Encoding
+        The map between cells and matrix.
+    calibrations_ : dict
+        From the names of columns to how their scores become probabilities.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of str
+        Their names, where all of them are text.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({
+    ...     "length": [1.0, 1.2, 3.1, 2.9, 1.1, None] * 5,
+    ...     "kind": ["short", "short", "long", "long", None, "long"] * 5,
+    ... })
+    >>> completer = TableCompleter(random_state=0)
+    >>> completer.fit_transform(table)["kind"].tolist()[:6]
+    ['short', 'short', 'long', 'long', 'short', 'long']
+    >>> completer.transform(pd.DataFrame({"kind": [None], "length": [3.0]})).loc[0, "kind"]
+    'long'
+    """
+
+    def __init__(
+        self,
+        method: Any = None,
+        kinds: Mapping[Any, Any] | None = None,
+        ids: Sequence[Any] = (),
+        clip: Any = None,
+        integers: str = "typed",
+        max_categories: int = 50,
+        weights: Mapping[Any, float] | None = None,
+        unseen: str = "error",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ):
+        self.method = method
+        self.kinds = kinds
+        self.ids = ids
+        self.clip = clip
+        self.integers = integers
+        self.max_categories = max_categories
+        self.weights = weights
+        self.unseen = unseen
+        self.random_state = random_state
+        self.verbose = verbose
+
+    feature_names_in_: np.ndarray
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Learn from the rows of a table.
+
+        Parameters
+        ----------
+        X : data frame
+            With missing cells: null, None, NA, NaT or NaN.
+        y : ignored
+            For pipelines.
+
+        Returns
+        -------
+        self
+        """
+        self._fit(table(X))
+        return self
+
+    def fit_transform(self, X: Any, y: object = None) -> Any:
+        """Learn from the rows of a table and return it completed.
+
+        Parameters
+        ----------
+        X : data frame
+            With missing cells: null, None, NA, NaT or NaN.
+        y : ignored
+            For pipelines.
+
+        Returns
+        -------
+        data frame
+            As X; present cells are untouched.
+        """
+        frame = table(X)
+        there, completed = self._fit(frame)
+        return self._written(frame, there, completed)
+
+    def transform(self, X: Any) -> Any:
+        """Complete new rows, each by itself.
+
+        Parameters
+        ----------
+        X : data frame
+            With the columns that ``fit`` saw, in any order.
+
+        Returns
+        -------
+        data frame
+            Of the same library and dtypes as X, with the columns in the order of ``fit``.
+        """
+        frame, there, completed = self._complete_new(X)
+        return self._written(frame, there, completed)
+
+    def predict_proba(self, X: Any) -> dict[Any, Probabilities]:
+        """Return what the missing cells of new rows may be.
+
+        Parameters
+        ----------
+        X : data frame
+            With the columns that ``fit`` saw, in any order.
+
+        Returns
+        -------
+        dict
+            For each column of categories or truth values the :class:`Probabilities` of its
+            missing cells.
+        """
+        _, there, completed = self._complete_new(X)
+        return self._decoder().missing_classes(completed, there)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns, which are those of ``fit``.
+
+        Parameters
+        ----------
+        input_features : ignored
+            For pipelines.
+
+        Returns
+        -------
+        ndarray of object
+        """
+        check_is_fitted(self)
+        names = np.empty(len(self.schema_), dtype=object)  # pandas may have tuples for names
+        names[:] = [column.name for column in self.schema_]
+        return names
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the completer into a file, which :func:`polycomplete.load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            Where; a file of that name is replaced.
+        """
+        save(self, path)
+
+    def _fit(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Learn everything; return which cells are there, and the completed matrix."""
+        self._learn_schema(frame)
+        columns, (numbers, there) = self._completed_columns(), self._read(frame)
+        clip = (
+            self.clip if isinstance(self.clip, Mapping) else dict.fromkeys(frame.columns, self.clip)
+        )
+        bounds = [bounds_of(column, clip.get(column.name), numbers[:, j])
+                  for j, column in enumerate(columns)]  # fmt: skip
+        self.bounds_ = np.reshape(bounds, (len(columns), 2))
+        weights = self.weights or {}
+        self.encoding_ = Encoding.fit(
+            numbers,
+            [len(column.levels) if column.kind == "categorical" else 0 for column in columns],
+            [weights.get(column.name, 1.0) for column in columns],
+        )
+        completed = self._complete_fitted(numbers)
+        self.proba_ = self._decoder().missing_classes(completed, there)
+        spread = getattr(self.method_, "cell_std_", None)
+        self.cell_std_ = None if spread is None else self._decoder().deviations(spread)
+        return there, completed
+
+    def _learn_schema(self, frame: Any) -> None:
+        check_choices(self.integers, self.unseen, self.max_categories)
+        ids, kinds, weights = listed(self.ids), self.kinds or {}, self.weights or {}
+        check_names(frame.columns, ids=ids, kinds=kinds, clip=self.clip, weights=weights)
+        check_weights(weights)
+        whole = self.integers == "whole"
+        self.schema_ = learn_schema(frame, kinds, ids, whole, self.max_categories)
+        empty = [repr(column.name) for column in self.schema_ if column.kind == "empty"]
+        if empty:
+            said = f"Columns without any present cell stay as they are: {', '.join(empty)}."
+            warn(said, UserWarning)
+        self.n_features_in_ = len(self.schema_)
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_  # of an earlier fit
+        if all(isinstance(name, str) for name in frame.columns):
+            self.feature_names_in_ = np.array(frame.columns, dtype=object)
+
+    def _completed_columns(self) -> list[Column]:
+        return [column for column in self.schema_ if column.is_completed]
+
+    def _read(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return a number for each cell that may be completed, and which cells are there."""
+        series = {each.name: each for each in frame.iter_columns()}
+        parts = [read(series[column.name], column, self.unseen)
+                 for column in self._completed_columns()]  # fmt: skip
+        empty = np.empty((len(frame), 0))
+        numbers = np.column_stack([empty, *(part for part, _ in parts)])
+        there = np.column_stack([empty.astype(bool), *(part for _, part in parts)])
+        return numbers, there
+
+    def _complete_fitted(self, numbers: np.ndarray) -> np.ndarray:
+        """Fit the method to the matrix and return that completed; learn what its scores mean."""
+        matrix = self.encoding_.encode(numbers)
+        self.method_, self.calibrations_ = None, {}
+        if matrix.shape[1] == 0:
+            return matrix
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2)
+        seed = None if self.random_state is None else int(seeds[0])
+        self.method_ = prepared(self.method, seed, self.verbose)
+        completed = checked(self.method_, matrix, self.method_.fit_transform(matrix))
+        columns = self._completed_columns()
+        classes = np.array([column.has_classes for column in columns])
+        codes = np.where(classes, numbers, np.nan)
+        found = calibrations(self.method_, matrix, self.encoding_, codes, int(seeds[1]))
+        self.calibrations_ = {columns[j].name: found[j] for j in found}
+        return completed
+
+    def _complete_new(self, X: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        check_is_fitted(self)
+        frame = table(X)
+        check_columns([column.name for column in self.schema_], frame.columns)
+        numbers, there = self._read(frame)
+        matrix = self.encoding_.encode(numbers)
+        if self.method_ is None or np.isnan(matrix).sum() == 0:
+            return frame, there, matrix
+        return frame, there, checked(self.method_, matrix, self.method_.transform(matrix))
+
+    def _decoder(self) -> Decoder:
+        columns = self._completed_columns()
+        return Decoder(columns, self.encoding_, self.calibrations_, self.bounds_)
+
+    def _written(self, frame: Any, there: np.ndarray, completed: np.ndarray) -> Any:
+        """Return the table with its missing cells filled in."""
+        numbers, series = (
+            self._decoder().numbers(completed),
+            {s.name: s for s in frame.iter_columns()},
+        )
+        for j, column in enumerate(self._completed_columns()):
+            rows = np.flatnonzero(~there[:, j])
+            series[column.name] = write(series[column.name], column, rows, numbers[rows, j])
+        return replaced(frame, [series[column.name] for column in self.schema_])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
