@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
     from polycomplete.persistence import load, save
     from polycomplete.solvers import IRLS, AdamPlus, AugmentedLagrangian, Continuation, SoftImpute
+    from polycomplete.tables import TableCompleter
 
 #: Where the names above live: a new name goes there, here and into ``__all__``.
 _HOMES = {
@@ -37,6 +38,7 @@ _HOMES = {
     "penalties": ["Equal", "Inverse", "Ramp", "Schatten", "Skip"],
     "persistence": ["load", "save"],
     "solvers": ["IRLS", "AdamPlus", "AugmentedLagrangian", "Continuation", "SoftImpute"],
+    "tables": ["TableCompleter"],
     "theory": [],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -69,6 +71,7 @@ __all__ = [
     "SparseSubspaceClustering",
     "SubspaceClusterer",
     "Sweeps",
+    "TableCompleter",
     "clustering",
     "datasets",
     "diagnostics",

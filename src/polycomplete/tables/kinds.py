@@ -83,7 +83,9 @@ def kind_of(series: Any, there: np.ndarray, wanted: Any = None, whole: bool = Fa
 
 
 def _told_by_dtype(series: Any, there: np.ndarray) -> str:
-    dtype = series.dtype
+    dtype, native = series.dtype, _native_dtype(series)
+    if native == "string_view":
+        raise _unsupported(series, native)  # pyarrow can do next to nothing with it
     for kind, fits in _BY_DTYPE.items():
         if fits(dtype):
             return kind
@@ -91,7 +93,13 @@ def _told_by_dtype(series: Any, there: np.ndarray) -> str:
         return "ordered" if _is_ordered(series) else "categorical"
     if dtype in (nw.String, nw.Object):
         return _told_by_objects(series, present_cells(series, there))
-    raise _unsupported(series, str(dtype))
+    raise _unsupported(series, native)
+
+
+def _native_dtype(series: Any) -> str:
+    """Return what the library itself calls the dtype."""
+    native = series.to_native()
+    return str(native.type if series.implementation.is_pyarrow() else native.dtype)
 
 
 _BY_DTYPE = {

@@ -82,7 +82,7 @@ def replaced(frame: Any, columns: list[Any]) -> Any:
     places = [frame.columns.index(column.name) for column in columns]
     native = frame.to_native().iloc[:, places].copy(deep=False)
     for place, column in enumerate(columns):
-        native.isetitem(place, column.to_native().array)
+        native.isetitem(place, column.to_native().set_axis(native.index))
     return native
 
 
@@ -137,14 +137,16 @@ def _like(series: Any, values: Any) -> Any:
     zone = getattr(series.dtype, "time_zone", None)
     if series.implementation.is_pandas_like() and zone is None:
         return values
-    made = nw.new_series(series.name, values, backend=nw.get_native_namespace(series))
+    library = nw.get_native_namespace(series)
+    kind = series.dtype if series.dtype.is_integer() else None
+    made = nw.new_series(series.name, values, kind, backend=library)
     if zone is not None:
         made = made.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
     if series.implementation.is_pandas_like():
         return made
     native = series.to_native()
-    kind = native.type if series.implementation.is_pyarrow() else native.dtype
-    return nw.from_native(made.to_native().cast(kind), series_only=True)
+    own = native.type if series.implementation.is_pyarrow() else native.dtype
+    return nw.from_native(made.to_native().cast(own), series_only=True)
 
 
 def _write_levels(series: Any, column: Column, rows: np.ndarray, numbers: np.ndarray) -> Any:
@@ -185,4 +187,4 @@ def _write_codes(series: Any, rows: np.ndarray, keys: list[Any], lacking: list[A
         arrow.array(levels, type=kind.value_type),
         ordered=kind.ordered,
     )
-    return nw.from_native(arrow.chunked_array([made]), series_only=True)
+    return nw.from_native(arrow.chunked_array([made]), series_only=True).alias(series.name)
