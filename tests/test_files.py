@@ -117,11 +117,24 @@ def test_a_number_can_stand_for_missing_in_every_kind_of_file(tmp_path):
     assert table.frame.rows() == [(1,), (None,)]
 
 
-def test_types_come_back_where_they_can(tmp_path):
-    pl.DataFrame({"n": [1, None], "m": [1, None]}).write_parquet(tmp_path / "a.parquet")
+def test_types_stay_and_whole_numbers_stay_whole(tmp_path):
+    given = {
+        "n": [1, None],
+        "m": pl.Series([1.5, None], dtype=pl.Float32),
+        "u": pl.Series([1, None], dtype=pl.UInt8),
+    }
+    pl.DataFrame(given).write_parquet(tmp_path / "a.parquet")
     table = read_table(str(tmp_path / "a.parquet"))
-    filled = table.completed(pl.DataFrame({"n": [1.0, 2.0], "m": [1.0, 2.5]}))
-    assert filled.frame.dtypes == [pl.Int64, pl.Float64]
+    filled = table.completed(pl.DataFrame({"n": [9, 2.6], "m": [9, 2.5], "u": [9, -2.2]}))
+    assert filled.frame.dtypes == [pl.Int64, pl.Float32, pl.UInt8]
+    assert filled.frame.rows() == [(1, 1.5, 1), (3, 2.5, 0)]
+
+
+def test_whole_numbers_in_text_are_recognised(tmp_path):
+    table = read_table(put(tmp_path, "a.csv", f"a,b,c\n+1,1.0,{2**70}\n,2,3\n"))
+    assert table.frame.dtypes == [pl.Int64, pl.Float64, pl.Float64]
+    write_table(table.completed(pl.DataFrame({"a": [0.0, 2.7]})), str(tmp_path / "b.csv"))
+    assert (tmp_path / "b.csv").read_text() == f"a,b,c\n+1,1.0,{2**70}\n3,2,3\n"
 
 
 def test_a_file_without_a_header_gets_none(tmp_path):
@@ -233,6 +246,17 @@ def test_permissions_and_links_stay(tmp_path):
         file.write(b"new")
     assert link.is_symlink()
     assert (real.read_text(), real.stat().st_mode & 0o777) == ("new", 0o640)
+
+
+def test_devices_are_written_to_and_stay(tmp_path):
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with written_whole(pipe) as file:
+        file.write(b"through")
+    assert os.read(reader, 100) == b"through"
+    os.close(reader)
+    assert pipe.is_fifo()
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

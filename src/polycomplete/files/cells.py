@@ -13,6 +13,7 @@ __all__ = ["MARKERS", "as_text", "meaning"]
 MARKERS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
 #: Digits with a zero before them are a code, such as 007 or a postcode, and not a number.
 CODE = r"^[+-]?0\d+$"
+WHOLE = r"^[+-]?\d+$"
 
 
 def meaning(
@@ -34,14 +35,16 @@ def meaning(
     Returns
     -------
     polars Series
-        Float64 where every cell of a text column that is there is a number, and no code such as
-        007; else of the same type.
+        Int64 where every cell of a text column that is there is a whole number without decimals,
+        and no code such as 007; Float64 where every cell is a number; else of the same type.
 
     Examples
     --------
     >>> import polars as pl
     >>> meaning(pl.Series(["1.10", " 2", "?"])).to_list()
     [1.1, 2.0, None]
+    >>> meaning(pl.Series(["41", "NA"])).to_list()
+    [41, None]
     >>> meaning(pl.Series(["007", "008", ""])).to_list()
     ['007', '008', None]
     >>> meaning(pl.Series([1.5, -9.0]), ["-9"]).to_list()
@@ -74,14 +77,18 @@ def _as_numbers(column: Any, decimal: str) -> Any:
     """Return a column of text as numbers, if it is one; as it was else."""
     pl = need("polars", "cli", "Reading a table")
     plain = column.str.strip_chars()
-    if plain.str.contains(CODE).any():
+    if plain.null_count() == len(plain) or plain.str.contains(CODE).any():
         return column
+    if plain.str.contains(WHOLE).all():
+        whole = plain.str.strip_prefix("+").cast(pl.Int64, strict=False)
+        if whole.null_count() == plain.null_count():
+            return whole
     if decimal != ".":
         if plain.str.contains(".", literal=True).any():
             return column
         plain = plain.str.replace(decimal, ".", literal=True)
     numbers = plain.cast(pl.Float64, strict=False)
-    return numbers if numbers.null_count() == column.null_count() < len(column) else column
+    return numbers if numbers.null_count() == column.null_count() else column
 
 
 def _number(marker: str) -> float | None:

@@ -80,7 +80,7 @@ def read_table(path: str, how: Reading = PLAIN) -> Table:
     >>> folder = tempfile.TemporaryDirectory()
     >>> _ = Path(f"{folder.name}/a.tsv").write_text("age\tcolour\n41\tred\nNA\tblue\n")
     >>> read_table(f"{folder.name}/a.tsv").frame.rows()
-    [(41.0, 'red'), (None, 'blue')]
+    [(41, 'red'), (None, 'blue')]
     >>> folder.cleanup()
     """
     name = "standard input" if path == "-" else path

@@ -129,15 +129,11 @@ class Table:
     def completed(self, columns: Any) -> Table:
         """Return the table with its missing cells taken from completed columns.
 
-        Cells that are there stay as they are, in a text file to the letter.
+        Cells that are there stay as they are, in a text file to the letter. A column of whole
+        numbers stays one: what comes into it is rounded.
         """
-        pl = need("polars", "cli", "Writing a table")
         frame = self.frame.with_columns(
-            _like(
-                pl.select(pl.coalesce(self.frame[name], columns[name])).to_series(),
-                self.frame[name],
-            )
-            for name in columns.columns
+            _filled(self.frame[name], columns[name]) for name in columns.columns
         )
         if self.texts is None:
             return replace(self, frame=frame)
@@ -172,14 +168,12 @@ def _patched(texts: Any, given: Any, filled: Any, decimal: str) -> Any:
     return pl.Series(texts.name, cells, dtype=pl.String)
 
 
-def _like(filled: Any, given: Any) -> Any:
-    """Return a column in the type it came in, where that loses nothing."""
+def _filled(given: Any, completed: Any) -> Any:
+    """Return a column, in the type it came in, with its missing cells from another one."""
     pl = need("polars", "cli", "Writing a table")
-    filled = filled.alias(given.name)
-    if given.dtype == filled.dtype:
-        return filled
-    if given.dtype == pl.Float32:
-        return filled.cast(pl.Float32)
-    cast = filled.cast(given.dtype, strict=False)
-    same = cast.null_count() == filled.null_count() and (cast.cast(filled.dtype) == filled).all()
-    return cast if same else filled
+    if given.dtype.is_integer() and completed.dtype.is_float():
+        limits = np.iinfo(str(given.dtype).lower())
+        completed = completed.round().clip(limits.min, limits.max)
+    if given.dtype != completed.dtype:
+        completed = completed.cast(given.dtype)
+    return pl.select(pl.coalesce(given, completed)).to_series().alias(given.name)

@@ -19,7 +19,7 @@ def written_whole(path: str | os.PathLike[str], *, force: bool = False) -> Itera
 
     It is written under another name in the same folder, brought to the disk, and renamed. Whatever
     goes wrong before that, a full disk or an interrupt, leaves nothing behind, and leaves what was
-    there before as it was.
+    there before as it was. Pipes and devices are written to directly.
 
     Parameters
     ----------
@@ -48,6 +48,10 @@ def written_whole(path: str | os.PathLike[str], *, force: bool = False) -> Itera
     >>> folder.cleanup()
     """
     path = Path(path)
+    if _is_device(path):
+        with open(path, "wb") as file:
+            yield file
+        return
     refuse_taken(path, force)
     # A link stays a link: what it points to is replaced.
     target = Path(os.path.realpath(path))
@@ -76,6 +80,11 @@ def refuse_taken(path: Path, force: bool) -> None:
         raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} into.")
     if path.exists() and not force:
         raise FileExistsError(f"{path} exists already; choose another name, or force it.")
+
+
+def _is_device(path: Path) -> bool:
+    """Return whether something is there that is written to and not replaced, such as a pipe."""
+    return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def _mode(target: Path) -> int:
