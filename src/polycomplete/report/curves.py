@@ -1,0 +1,112 @@
+"""Two curves: how the run went, and the spectrum of what was learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["convergence", "spectrum"]
+
+#: Points of a curve, at most.
+POINTS = 300
+#: Rows whose kernel matrix is taken apart, at most: it costs their cube.
+ROWS = 500
+#: Eigenvalues below this share of the largest are rounding.
+ROUNDING = 1e-16
+
+
+def convergence(result: Any) -> dict[str, Any]:
+    """Return the course of a run, thinned to a few hundred points.
+
+    Parameters
+    ----------
+    result : Result
+        Of a fitted completer.
+
+    Returns
+    -------
+    dict
+        iterations, seconds, stop, converged, and the curve: iteration, objective, smoothing.
+
+    Examples
+    --------
+    >>> from polycomplete import LRMC
+    >>> course = convergence(LRMC().fit([[1.0, 2.0], [2.0, 4.1], [3.0, None]]).result_)
+    >>> course["stop"], len(course["objective"]) == course["iterations"]
+    ('converged', True)
+    """
+    count = len(result.objective)
+    kept = np.unique(np.linspace(0, count - 1, min(count, POINTS)).astype(int))
+    return {
+        "iterations": int(result.iterations),
+        "seconds": float(result.seconds),
+        "stop": result.stop,
+        "converged": bool(result.converged),
+        "iteration": [int(i) + 1 for i in kept],
+        "objective": [float(result.objective[i]) for i in kept],
+        "smoothing": [float(result.smoothings[i]) for i in kept],
+    }
+
+
+def spectrum(model: Any) -> dict[str, Any] | None:
+    """Return the spectrum of a learned model, largest first, and the rank in use.
+
+    Parameters
+    ----------
+    model : object
+        ``model_`` of a fitted completer.
+
+    Returns
+    -------
+    dict or None
+        matrix (what it is the spectrum of), values, rank, and level: values below it count as
+        noise. None for models that have no spectrum.
+
+    Examples
+    --------
+    >>> from polycomplete import LRMC
+    >>> fitted = LRMC(scale=None).fit([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])
+    >>> spectrum(fitted.model_)["rank"]
+    1
+    """
+    inner = getattr(model, "model", model)  # below the scaling of the columns
+    if hasattr(inner, "directions"):
+        return _linear(inner)
+    if hasattr(inner, "kernel") and hasattr(inner, "rows") and len(inner.rows):
+        return _kernel(inner)
+    return None
+
+
+def _linear(model: Any) -> dict[str, Any]:
+    return {
+        "matrix": "the completed matrix (singular values)",
+        "values": [float(value) for value in model.values[:ROWS]],
+        "rank": model.rank if len(model.values) else 0,
+        "level": None,
+    }
+
+
+def _kernel(model: Any) -> dict[str, Any]:
+    rows = np.asarray(model.rows)
+    at = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), ROWS)).astype(int))
+    values = np.linalg.eigvalsh(model.kernel.gram(rows[at]))[::-1]
+    values = np.maximum(values, ROUNDING * max(float(values[0]), 0.0))
+    level = _level(model, rows[at], len(at) / len(rows))
+    atoms = getattr(model, "atoms", None)
+    rank = int(np.count_nonzero(values > (level or 0))) if atoms is None else len(atoms)
+    return {
+        "matrix": f"the kernel matrix of {len(at)} rows (eigenvalues)",
+        "values": [float(value) for value in values],
+        "rank": rank,
+        "level": level,
+    }
+
+
+def _level(model: Any, rows: np.ndarray, share: float) -> float | None:
+    """Return γ on the scale of the eigenvalues of these rows, which grow with their number."""
+    if hasattr(model, "floor"):  # of the mean over rows
+        return float(model.floor) * len(rows)
+    if hasattr(model, "smoothing"):
+        return float(model.smoothing) * float(np.mean(model.kernel.diagonal(rows))) * share
+    return None

@@ -1,0 +1,171 @@
+"""The report as an object: ask it for a page, for text, for JSON, or to write a file."""
+
+from __future__ import annotations
+
+import json
+from copy import copy
+from functools import cached_property
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polycomplete.files import written_whole
+from polycomplete.record import Record, record_of
+from polycomplete.report.cells import columns_of, pairs
+from polycomplete.report.page import page
+from polycomplete.report.summary import summarise
+from polycomplete.report.text import text
+
+__all__ = ["Report"]
+
+
+class Report:
+    """What a completion did: what was missing, what was filled in, and how far to trust it.
+
+    ``Report.of(completer)`` makes one; so does ``completer.report_``. In a notebook it shows
+    itself. The page needs the extra "report" (``pip install "polycomplete[report]"``), text and
+    JSON need nothing.
+
+    Parameters
+    ----------
+    completer : estimator
+        Fitted.
+    known : Record or None
+        What is remembered of the data.
+    fitted_on_it : bool
+        Whether the completer was fitted on these data.
+    command : str, optional
+        The command line that made this.
+
+    Examples
+    --------
+    >>> from polycomplete import LRMC
+    >>> fitted = LRMC(random_state=0).fit([[1.0, 2.0], [2.0, 4.1], [3.0, None]])
+    >>> fitted.report_
+    <report of LRMC on 3 rows and 2 columns>
+    >>> print(fitted.report_.text().splitlines()[0])
+    LRMC: 3 rows, 2 columns, 16.7 % missing
+    """
+
+    def __init__(
+        self,
+        completer: Any,
+        known: Record | None,
+        fitted_on_it: bool = True,
+        command: str | None = None,
+    ):
+        self._completer = copy(completer)  # what a later fit puts there is another matter
+        self._known = known
+        self._fitted_on_it = fitted_on_it
+        self._command = command
+
+    @classmethod
+    def of(
+        cls,
+        completer: Any,
+        given: Any = None,
+        completed: Any = None,
+        *,
+        command: str | None = None,
+    ) -> Report:
+        """Return the report of a fitted completer.
+
+        Parameters
+        ----------
+        completer : estimator
+            Any completer of this library or imputer of scikit-learn, fitted.
+        given, completed : array-like or data frame, optional
+            The table before and after. Completers remember what is needed of their training data;
+            others, and other rows, need both.
+        command : str, optional
+            The command line that made this, for the lines that show how to do it again.
+
+        Returns
+        -------
+        Report
+        """
+        own = getattr(completer, "_record", None)
+        if given is None and completed is None:
+            return cls(completer, own, command=command)
+        if given is None or completed is None:
+            raise ValueError("Pass the table before and after: Report.of(completer, X, completed).")
+        before = columns_of(given, getattr(completer, "missing_values", np.nan))
+        mask = np.column_stack([seen for _, _, seen in before])
+        same = own is not None and _same(own, mask)
+        cells = pairs(before, columns_of(completed))
+        deviation, determined = (
+            getattr(completer, name, None) if same else None
+            for name in ("cell_std_", "row_determined_")
+        )
+        return cls(completer, record_of(cells, mask, deviation, determined), same, command)
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Everything the report says, as a plain dictionary; see :func:`summarise`."""
+        if self._known is None:
+            name = type(self._completer).__name__
+            raise ValueError(
+                f"This {name} does not remember the data that it learned from; pass them: "
+                "Report.of(completer, X, completed)."
+            )
+        return summarise(
+            self._completer, self._known, fitted_on_it=self._fitted_on_it, command=self._command
+        )
+
+    def html(self) -> str:
+        """Return a page that needs nothing besides itself."""
+        return page(self.summary)
+
+    def json(self) -> str:
+        """Return the summary as JSON."""
+        return json.dumps(self.summary, ensure_ascii=False, allow_nan=False, indent=1)
+
+    def text(self) -> str:
+        """Return the summary for a terminal."""
+        return text(self.summary)
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Write the report into a file: a page (.html), JSON (.json) or text (.txt).
+
+        The file appears whole or not at all; one of that name is replaced.
+
+        Parameters
+        ----------
+        path : str or path
+            Its ending says what is written.
+        """
+        makers = {".html": self.html, ".htm": self.html, ".json": self.json, ".txt": self.text}
+        make = makers.get(Path(path).suffix.lower())
+        if make is None:
+            raise ValueError(
+                f"{path} must end with .html, .json or .txt, which says what to write."
+            )
+        content = make().encode("utf-8")
+        with written_whole(path, force=True) as file:
+            file.write(content)
+
+    def _repr_html_(self) -> str:
+        """Show the page in a notebook, in a frame of its own so that styles do not mix."""
+        name = escape(type(self._completer).__name__)
+        return (
+            f'<iframe title="Report of {name}" sandbox="allow-scripts" loading="lazy" '
+            'style="width: 100%; height: 40rem; border: 1px solid #8888; border-radius: 8px" '
+            f'srcdoc="{escape(self.html())}"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        name = type(self._completer).__name__
+        if self._known is None:
+            return f"<report of {name}>"
+        return (
+            f"<report of {name} on {self._known['rows']} rows and "
+            f"{len(self._known['names'])} columns>"
+        )
+
+
+def _same(known: Record, mask: np.ndarray) -> bool:
+    """Return whether a table is, by its size and holes, the one that a record is of."""
+    return known["rows"] == len(mask) and np.array_equal(known["observed"], mask.sum(axis=0))
