@@ -125,7 +125,7 @@ def test_types_stay_and_whole_numbers_stay_whole(tmp_path):
     }
     pl.DataFrame(given).write_parquet(tmp_path / "a.parquet")
     table = read_table(str(tmp_path / "a.parquet"))
-    filled = table.completed(pl.DataFrame({"n": [9, 2.6], "m": [9, 2.5], "u": [9, -2.2]}))
+    filled = table.completed(pl.DataFrame({"n": [9.0, 2.6], "m": [9.0, 2.5], "u": [9.0, -2.2]}))
     assert filled.frame.dtypes == [pl.Int64, pl.Float32, pl.UInt8]
     assert filled.frame.rows() == [(1, 1.5, 1), (3, 2.5, 0)]
 
