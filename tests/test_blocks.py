@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from polycomplete import PMC, Landmark, datasets, masks
+from polycomplete.disk import complete_file
 from polycomplete.gathering import Gathered
 from polycomplete.sampling import training_rows
 from polycomplete.tallies import Tally
@@ -227,3 +228,70 @@ def test_what_is_no_collection_of_blocks_is_refused():
         PMC(**QUICK).fit_blocks([np.empty((0, 3))])
     with pytest.raises(TypeError, match="learns from all rows at once"):
         PMC(engine="exact").fit_blocks([np.eye(3)])
+
+
+# From disk to disk
+
+
+def test_an_array_goes_from_file_to_file(tmp_path, X, whole):
+    np.save(tmp_path / "x.npy", X)
+    fitted = complete_file(tmp_path / "x.npy", tmp_path / "y.npy", PMC(**QUICK))
+    assert same_model(fitted, whole[0])
+    assert_array_equal(np.load(tmp_path / "y.npy"), whole[1])
+    np.save(tmp_path / "z.npy", np.asfortranarray(X[:50], dtype=np.float32))
+    complete_file(tmp_path / "z.npy", tmp_path / "z2.npy", fitted)
+    assert_array_equal(np.load(tmp_path / "z2.npy"), fitted.transform(X[:50].astype(np.float32)))
+
+
+@pytest.mark.parametrize("block", [7, 10**6])
+def test_a_table_goes_from_file_to_file(monkeypatch, tmp_path, X, whole, block):
+    monkeypatch.setattr("polycomplete.rowfiles.ENTRIES", 6 * block)
+    frame = pd.DataFrame(X, columns=list("abcdef"), index=pd.Index(np.arange(400) * 2, name="id"))
+    frame.to_parquet(tmp_path / "x.parquet", row_group_size=150)
+    complete_file(tmp_path / "x.parquet", tmp_path / "y.parquet", PMC(**QUICK))
+    expected = pd.DataFrame(whole[1], columns=frame.columns, index=frame.index)
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "y.parquet"), expected)
+
+
+def test_a_table_without_rows_keeps_its_columns(tmp_path, X, whole):
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    pmc = PMC(**QUICK).fit(frame)
+    frame[:0].to_parquet(tmp_path / "x.parquet")
+    complete_file(tmp_path / "x.parquet", tmp_path / "y.parquet", pmc)
+    assert pd.read_parquet(tmp_path / "y.parquet").shape == (0, 6)
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError("No space left on device")])
+def test_what_is_interrupted_leaves_nothing(monkeypatch, tmp_path, X, whole, stop):
+    monkeypatch.setattr("polycomplete.gathering.ENTRIES", 6 * 50)
+    np.save(tmp_path / "x.npy", X)
+    seen, transform = [], PMC._transform
+
+    def interrupted(self, block, fewest):
+        seen.append(len(list(tmp_path.iterdir())))
+        if len(seen) == 3:
+            raise stop
+        return transform(self, block, fewest)
+
+    monkeypatch.setattr(PMC, "_transform", interrupted)
+    with pytest.raises((KeyboardInterrupt, OSError)):
+        complete_file(tmp_path / "x.npy", tmp_path / "y.npy", whole[0])
+    assert seen == [2, 2, 2]  # there was something, under another name
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
+
+
+def test_files_that_do_not_fit_are_refused(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones(3))
+    with pytest.raises(ValueError, match=r"x.npy: The array has 1 dimensions"):
+        complete_file(tmp_path / "x.npy", tmp_path / "y.npy", PMC(**QUICK))
+    with pytest.raises(ValueError, match=r"y.parquet must be a .npy file"):
+        complete_file(tmp_path / "x.npy", tmp_path / "y.parquet", PMC(**QUICK))
+    with pytest.raises(FileExistsError, match="exists already"):
+        complete_file(tmp_path / "x.npy", tmp_path / "x.npy", PMC(**QUICK))
+    (tmp_path / "x.parquet").write_bytes(b"PAR1 and then nothing")
+    with pytest.raises(ValueError, match="is no Parquet file, or is cut off"):
+        complete_file(tmp_path / "x.parquet", tmp_path / "y.parquet", PMC(**QUICK))
+    pd.DataFrame({"a": [1.0], "b": ["text"]}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"t.parquet: Block 0: Column 'b' holds 'text' in row 0"):
+        complete_file(tmp_path / "t.parquet", tmp_path / "y.parquet", PMC(**QUICK))
+    assert not (tmp_path / "y.parquet").exists()

@@ -45,7 +45,7 @@ LAYERS = [
     },
     {"penalties", "metrics", "tuning", "persistence", "tallies"},
     {"exact", "gathering"},
-    {"rows"},
+    {"rows", "rowfiles"},
     {"lift"},
     {"solvers"},
     {"landmarks"},
@@ -53,10 +53,11 @@ LAYERS = [
     {"surface", "blockwise"},
     {"base"},
     {"streams"},
-    {"completers"},
+    {"completers", "disk"},
     {"methods"},
     {"diagnostics", "clustering", "tables"},
     {"report", "plots"},
+    {"cli"},
     {"__init__"},
 ]
 #: Parts beside the core, and all that they may import of the package.

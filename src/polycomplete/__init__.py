@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from polycomplete import clustering, datasets, diagnostics, masks, methods, metrics, theory
     from polycomplete.clustering import SparseSubspaceClustering, SubspaceClusterer
     from polycomplete.completers import Completer
+    from polycomplete.disk import complete_file
     from polycomplete.exact import Exact
     from polycomplete.kernels import RBF, Linear, Polynomial
     from polycomplete.landmarks import Landmark, Sweeps
@@ -28,6 +29,7 @@ _HOMES = {
     "completers": ["Completer"],
     "datasets": [],
     "diagnostics": [],
+    "disk": ["complete_file"],
     "exact": ["Exact"],
     "kernels": ["RBF", "Linear", "Polynomial"],
     "landmarks": ["Landmark", "Sweeps"],
@@ -73,6 +75,7 @@ __all__ = [
     "Sweeps",
     "TableCompleter",
     "clustering",
+    "complete_file",
     "datasets",
     "diagnostics",
     "load",
