@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from polycomplete import masks
 from polycomplete.tables.encode import Encoding
+from polycomplete.tables.method import checked
 from polycomplete.tables.simplex import Calibration
 from polycomplete.tuning import HeldOut
 
@@ -50,7 +52,12 @@ def scores(encoding: Encoding, matrix: np.ndarray, j: int) -> np.ndarray:
 
 
 def calibrations(
-    method: Any, matrix: np.ndarray, encoding: Encoding, numbers: np.ndarray, seed: int
+    method: Any,
+    matrix: np.ndarray,
+    encoding: Encoding,
+    numbers: np.ndarray,
+    classes: Sequence[bool],
+    seed: int,
 ) -> dict[int, Calibration]:
     """Return a calibration for each column with classes that vary.
 
@@ -66,7 +73,9 @@ def calibrations(
     encoding : Encoding
         What the columns of the matrix mean.
     numbers : ndarray of shape (n, k)
-        The codes of the cells in columns with classes, NaN elsewhere.
+        What was encoded, NaN where missing.
+    classes : sequence of bool
+        Which of the k columns have classes.
     seed : int
         Chooses the cells.
 
@@ -80,17 +89,18 @@ def calibrations(
     >>> from sklearn.impute import KNNImputer
     >>> numbers = np.array([[0.0, 0.0, 1.0, 1.0, np.nan]] * 8).reshape(-1, 1)
     >>> encoding = Encoding.fit(numbers, [2], [1.0])
-    >>> matrix = np.hstack([encoding.encode(numbers), np.zeros((40, 1))])
-    >>> found = calibrations(KNNImputer().fit(matrix), matrix, encoding, numbers, seed=0)
+    >>> matrix = encoding.encode(numbers)
+    >>> found = calibrations(KNNImputer().fit(matrix), matrix, encoding, numbers, [True], seed=0)
     >>> found[0].shares
     array([0.5, 0.5])
     """
     seen = ~np.isnan(numbers)
-    varying = [j for j in np.flatnonzero(seen.any(axis=0)).tolist() if len(encoding.columns_of(j))]
+    varying = [j for j in np.flatnonzero(classes).tolist() if len(encoding.columns_of(j))]
     known = getattr(method, "held_out_", None)
     cells = {j: _of_blocks(known, encoding.columns_of(j)) for j in varying}
     if any(len(rows) < ENOUGH for rows, _ in cells.values()):
-        hidden = masks.hide(seen, SHARE, random_state=seed)[1]
+        # Rows keep something to go by: cells are drawn from all columns.
+        hidden = masks.hide(seen, SHARE, random_state=seed)[1] & np.asarray(classes)
         cells |= _hide_and_fit(method, matrix, encoding, hidden)
     found = {}
     for j, (rows, completed) in cells.items():
@@ -125,7 +135,8 @@ def _hide_and_fit(
         copy.set_params(smoothing=method.smoothing_)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the first fit has said so
-        completed = copy.fit_transform(np.where(hidden[:, encoding.owners], np.nan, matrix))
+        shown = np.where(hidden[:, encoding.owners], np.nan, matrix)
+        completed = checked(copy, shown, copy.fit_transform(shown))
     found = {}
     for j in np.flatnonzero(hidden.any(axis=0)).tolist():
         columns, rows = encoding.columns_of(j), np.flatnonzero(hidden[:, j])

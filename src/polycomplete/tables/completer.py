@@ -291,9 +291,9 @@ class TableCompleter(TransformerMixin, BaseEstimator):
         self.method_ = prepared(self.method, seed, self.verbose)
         completed = checked(self.method_, matrix, self.method_.fit_transform(matrix))
         columns = self._completed_columns()
-        classes = np.array([column.has_classes for column in columns])
-        codes = np.where(classes, numbers, np.nan)
-        found = calibrations(self.method_, matrix, self.encoding_, codes, int(seeds[1]))
+        classes = [column.has_classes for column in columns]
+        seed = int(seeds[1])
+        found = calibrations(self.method_, matrix, self.encoding_, numbers, classes, seed)
         self.calibrations_ = {columns[j].name: found[j] for j in found}
         return completed
 

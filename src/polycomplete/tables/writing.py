@@ -96,7 +96,8 @@ def _values(column: Column, numbers: np.ndarray, series: Any) -> Any:
         return [bool(number) for number in numbers]
     if column.kind in ("categorical", "ordered"):
         return [column.levels[int(number)] for number in numbers]
-    counts = np.array([column.origin + round(number) for number in numbers], dtype=np.int64)
+    # The smallest of all stands for "not a time".
+    counts = np.array(_within(numbers, column.origin, 1 - 2**63, 2**63 - 1), dtype=np.int64)
     kind = "m8" if column.kind == "duration" else "M8"
     dates = counts.astype(f"{kind}[{column.unit}]")
     return dates if series is None else dates.astype(f"{kind}[{unit_of(series)}]")
@@ -116,10 +117,15 @@ def _integers(numbers: np.ndarray, origin: int, series: Any) -> Any:
     low, high = (-(2**63), 2**63 - 1)
     if series is not None and series.dtype.is_integer():
         low, high = _limits(series.dtype)
-    whole = [min(max(origin + round(number), low), high) for number in numbers]
+    whole = _within(numbers, origin, low, high)
     if series is not None and series.dtype.is_float():
         return _floats(np.array(whole, dtype=np.float64), series)
     return whole
+
+
+def _within(numbers: np.ndarray, origin: int, low: int, high: int) -> list[int]:
+    """Return whole numbers, counted from an origin, that are neither too low nor too high."""
+    return [min(max(origin + round(number), low), high) for number in numbers]
 
 
 def _limits(dtype: Any) -> tuple[int, int]:

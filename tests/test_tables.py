@@ -1,0 +1,538 @@
+"""TableCompleter: what it learns, its options, new rows, and what it says to bad input."""
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import sklearn
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+
+import polycomplete
+from polycomplete import LRMC, PMC, TableCompleter, methods
+from polycomplete.tables.kinds import KINDS
+
+NAN = np.nan
+
+
+@pytest.fixture
+def mixed():
+    """Give a table whose columns all follow from one number, complete."""
+    t = np.random.default_rng(0).uniform(-1, 1, size=60)
+    return pd.DataFrame(
+        {
+            "who": [f"person {i}" for i in range(60)],
+            "height": 170 + 20 * t,
+            "weight": 70 + 20 * t**2 + 10 * t,
+            "count": pd.array(np.rint(10 * t).astype(int), dtype="Int64"),
+            "team": np.select([t < -0.4, t < 0.4], ["low", "middle"], "high"),
+            "tall": pd.array(t > 0.1, dtype="boolean"),
+            "size": pd.Categorical.from_codes(
+                np.digitize(t, [-0.5, 0, 0.5]), ["S", "M", "L", "XL"], ordered=True
+            ),
+            "born": pd.Timestamp("2000-01-01") + pd.to_timedelta(np.rint(1000 * t), unit="D"),
+        }
+    )
+
+
+@pytest.fixture
+def holes(mixed):
+    """Give the same with a fifth of the cells missing, and which."""
+    missing = np.random.default_rng(1).random(mixed.shape) < 0.2
+    missing[:, 0] = False
+    return mixed.mask(missing), missing
+
+
+@pytest.fixture
+def completer():
+    return TableCompleter(PMC(smoothing=1e-3), ids=["who"], random_state=0)
+
+
+def test_columns_that_follow_from_each_other_are_recovered(mixed, holes, completer):
+    frame, missing = holes
+    completed = completer.fit_transform(frame)
+    kinds = {column.name: column.kind for column in completer.schema_}
+    assert list(kinds.values()) == [
+        "id", "numeric", "numeric", "integer", "categorical", "bool", "ordered", "datetime"
+    ]  # fmt: skip
+    for j, name in enumerate(mixed.columns[1:], start=1):
+        rows = missing[:, j]
+        truth, found = mixed.loc[rows, name], completed.loc[rows, name]
+        if kinds[name] in ("categorical", "bool", "ordered"):
+            assert (truth.astype(object) == found.astype(object)).mean() > 0.7
+        else:
+            error = np.abs((truth - found).to_numpy(dtype=float))
+            assert np.median(error) < 0.1 * float(np.asarray(mixed[name], dtype=float).std())
+
+
+def test_probabilities_are_those_of_the_missing_cells(holes, completer):
+    frame, missing = holes
+    completed = completer.fit_transform(frame)
+    assert list(completer.proba_) == ["team", "tall"]
+    for name, levels in {"team": ["high", "low", "middle"], "tall": [False, True]}.items():
+        found = completer.proba_[name]
+        assert_array_equal(found.rows, np.flatnonzero(missing[:, frame.columns.get_loc(name)]))
+        assert found.levels == levels
+        assert_allclose(found.values.sum(axis=1), 1)
+        likely = [levels[code] for code in found.values.argmax(axis=1)]
+        assert completed[name].iloc[found.rows].tolist() == likely
+
+
+def test_probabilities_of_new_rows(holes, completer):
+    frame, _ = holes
+    completer.fit(frame)
+    new = frame.iloc[:20]
+    found, completed = completer.predict_proba(new), completer.transform(new)
+    for name in "team", "tall":
+        rows, levels, values = found[name]
+        assert_array_equal(rows, np.flatnonzero(new[name].isna()))
+        assert completed[name].iloc[rows].tolist() == [levels[k] for k in values.argmax(axis=1)]
+
+
+def test_deviations_are_in_the_units_of_the_user(holes, completer):
+    frame, missing = holes
+    completer.fit(frame)
+    assert list(completer.cell_std_) == ["height", "weight", "count", "size", "born"]
+    inside = completer.method_.cell_std_
+    matrix_column = {"height": 0, "born": -1}
+    spread = {
+        "height": frame["height"].std(ddof=0),
+        "born": frame["born"].std(ddof=0).total_seconds(),
+    }
+    for name, column in matrix_column.items():
+        assert_allclose(completer.cell_std_[name], inside[:, column] * spread[name], rtol=1e-6)
+    assert (completer.cell_std_["height"][~missing[:, 1]] == 0).all()
+
+
+def test_methods_without_deviations_give_none(holes):
+    assert TableCompleter(KNNImputer(), ids=["who"]).fit(holes[0]).cell_std_ is None
+
+
+@pytest.mark.parametrize("name", ["knn", "mean", "lrmc", "srmc", "kfmc", "vmc-2"])
+def test_any_method_serves(name, holes):
+    completer = TableCompleter(methods.get(name), ids=["who"], random_state=0)
+    assert not completer.fit_transform(holes[0]).isna().any(axis=None)
+    if "scale" in completer.method_.get_params():
+        assert completer.method_.scale is None
+
+
+def test_rows_of_new_tables_do_not_depend_on_their_company(holes, completer):
+    frame, _ = holes
+    completer.fit(frame.iloc[:40])
+    whole = completer.transform(frame)
+    for rows in ([45], [3, 50, 59], slice(40, 60)):
+        part = completer.transform(frame.iloc[rows])
+        pd.testing.assert_frame_equal(part, whole.iloc[rows])
+
+
+def test_the_same_seed_gives_the_same_table(holes):
+    runs = [TableCompleter(ids=["who"], random_state=3).fit(holes[0]) for _ in range(2)]
+    one, two = (run.transform(holes[0]) for run in runs)
+    pd.testing.assert_frame_equal(one, two)
+    assert_array_equal(runs[0].proba_["team"].values, runs[1].proba_["team"].values)
+
+
+def test_columns_may_come_in_another_order(holes, completer):
+    frame, _ = holes
+    completer.fit(frame)
+    shuffled = frame[frame.columns[::-1]]
+    pd.testing.assert_frame_equal(completer.transform(shuffled), completer.transform(frame))
+
+
+def test_another_library_may_bring_the_new_rows(holes, completer):
+    frame, _ = holes
+    completer.fit(frame)
+    expected = completer.transform(frame)
+    found = completer.transform(pl.from_pandas(frame))
+    assert found["team"].to_list() == expected["team"].tolist()
+    assert_array_equal(found["height"].to_numpy(), expected["height"])
+
+
+def test_columns_weigh_the_same_in_the_matrix(holes, completer):
+    frame, _ = holes
+    completer.set_params(weights={"team": 2.0, "height": 0.5}).fit(frame)
+    numbers = completer._read(polycomplete.tables.schema.table(frame))[0]
+    matrix = completer.encoding_.encode(numbers)
+    variance = np.nanvar(matrix, axis=0)
+    totals = [variance[completer.encoding_.columns_of(j)].sum() for j in range(7)]
+    assert_allclose(totals, [0.25, 1, 1, 4, 1, 1, 1])
+
+
+def test_weights_matter(mixed):
+    frame = mixed[["height", "team"]].assign(noise=np.random.default_rng(2).normal(size=60))
+    frame.loc[::3, "team"] = None
+    errors = [
+        (TableCompleter(KNNImputer(), weights={"noise": weight}).fit_transform(frame)["team"]
+         != mixed["team"]).mean()
+        for weight in (1e-3, 1e3)
+    ]  # fmt: skip
+    assert errors[0] < errors[1]
+
+
+def test_nothing_missing_comes_back_and_new_rows_are_completed(mixed, completer):
+    pd.testing.assert_frame_equal(completer.fit_transform(mixed), mixed)
+    assert len(completer.proba_["team"].rows) == 0
+    new = mixed.iloc[:10].copy()
+    new["team"] = None
+    assert (completer.transform(new)["team"] == mixed["team"][:10]).mean() > 0.7
+
+
+def test_probabilities_are_honest_though_the_method_did_not_hide_anything():
+    # Classes are drawn by chance: no method can be sure, and one that is gets corrected.
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    team = np.where(rng.random(400) < 1 / (1 + np.exp(-1.5 * x)), "a", "b")
+    frame = pd.DataFrame({"x": x, "team": team})
+    hidden = rng.random(400) < 0.3
+    completer = TableCompleter(KNNImputer(n_neighbors=1), random_state=0)
+    completer.fit(frame.mask(np.c_[np.zeros(400, bool), hidden]))
+    found = completer.proba_["team"].values
+    sure, right = found.max(axis=1).mean(), (np.array(["a", "b"])[found.argmax(1)] == team[hidden])
+    assert 0.5 < right.mean() < 0.85
+    assert abs(sure - right.mean()) < 0.08
+
+
+def test_bounds():
+    x = np.arange(20.0)
+    days = pd.Timestamp("2020-01-01") + pd.to_timedelta(x, unit="D")
+    frame = pd.DataFrame({"x": x, "y": 2 * x, "n": pd.array(x, "Int64"), "when": days})
+    frame.iloc[[0, 1, 18, 19], [1, 2, 3]] = None
+    method = methods.get("iterative")  # it goes beyond what it has seen
+    free = TableCompleter(method).fit_transform(frame)
+    kept = TableCompleter(method, clip="observed").fit_transform(frame)
+    for name in "y", "n", "when":
+        assert free[name].min() < frame[name].min() == kept[name].min()
+        assert free[name].max() > frame[name].max() == kept[name].max()
+
+
+def test_bounds_of_some_columns(holes):
+    frame, missing = holes
+    clip = {
+        "height": (160, None),
+        "count": (-2.5, 2.5),
+        "born": ("1999-12-25", dt.datetime(2000, 1, 10)),
+        "weight": "observed",
+    }
+    completed = TableCompleter(LRMC(), ids=["who"], clip=clip).fit_transform(frame)
+    where = dict(zip(frame.columns, missing.T, strict=True))
+    assert completed.loc[where["height"], "height"].min() == 160
+    count = completed.loc[where["count"], "count"]
+    assert (count.min(), count.max()) == (-2, 2)
+    born = completed.loc[where["born"], "born"]
+    assert (born.min(), born.max()) == (pd.Timestamp("1999-12-25"), pd.Timestamp("2000-01-10"))
+
+
+def test_whole_numbers_in_floats(mixed):
+    frame = mixed[["height", "count"]].astype(float)
+    frame.loc[::4, "count"] = NAN
+    plain = TableCompleter(LRMC()).fit_transform(frame)["count"]
+    whole = TableCompleter(LRMC(), integers="whole").fit_transform(frame)["count"]
+    said = TableCompleter(LRMC(), kinds={"count": "integer"}).fit_transform(frame)["count"]
+    assert plain.dtype == whole.dtype == float
+    assert not (plain == plain.round()).all()
+    assert (whole == plain.round()).all()
+    assert (said == whole).all()
+
+
+def test_numbers_that_are_names(mixed):
+    frame = mixed[["height"]].assign(zip=np.where(mixed["height"] > 170, 8001, 3012))
+    frame = frame.astype({"zip": "Int64"})
+    frame.loc[::4, "zip"] = pd.NA
+    completer = TableCompleter(LRMC(), kinds={"zip": "categorical"})
+    completed = completer.fit_transform(frame)
+    assert set(completed["zip"]) == {3012, 8001}
+    assert completed["zip"].dtype == "Int64"
+    assert completer.proba_["zip"].levels == [3012, 8001]
+
+
+@pytest.mark.parametrize("dtype", [pl.String, pl.Enum(["S", "M", "L"]), pl.Categorical])
+def test_an_order_may_be_given(dtype):
+    frame = pl.DataFrame({"x": [1.0, 2.0, 3.0] * 5, "size": ["S", None, "L"] * 5},
+                         schema_overrides={"size": dtype})  # fmt: skip
+    assert TableCompleter(LRMC()).fit(frame).schema_[1].kind == "categorical"
+    completer = TableCompleter(KNNImputer(n_neighbors=10), kinds={"size": ["S", "M", "L"]})
+    completed = completer.fit_transform(frame)
+    assert completer.schema_[1].levels == ["S", "M", "L"]
+    assert completed["size"].to_list() == ["S", "M", "L"] * 5
+    assert completed.schema == frame.schema
+
+
+def test_kinds_may_be_said_for_all_that_they_fit():
+    frame = pl.DataFrame({"x": [1, 2, None, 3] * 3})
+    for kind in set(KINDS) - {"bool", "datetime", "duration"}:
+        assert TableCompleter(LRMC(), kinds={"x": kind}).fit(frame).schema_[0].kind == kind
+
+
+def test_columns_left_alone_do_not_count(holes):
+    frame, _ = holes
+    frame = frame.assign(note=[["any", "thing"], *[None] * 59])
+    completer = TableCompleter(LRMC(), ids=("who", "note"))
+    completed = completer.fit_transform(frame)
+    pd.testing.assert_series_equal(completed["note"], frame["note"])
+    other = completer.fit_transform(frame.assign(who="x", note=1.5))
+    pd.testing.assert_frame_equal(other.iloc[:, 1:-1], completed.iloc[:, 1:-1])
+
+
+def test_a_single_name_may_be_left_alone(holes):
+    assert TableCompleter(LRMC(), ids="who").fit(holes[0]).schema_[0].kind == "id"
+
+
+@pytest.mark.parametrize("empty", [[None] * 6, [NAN] * 6])
+def test_empty_columns_stay_with_a_warning(empty):
+    frame = pd.DataFrame({"nothing": empty, "x": [1.0, None] * 3, "y": range(6)})
+    completer = TableCompleter(LRMC())
+    with pytest.warns(UserWarning, match="without any present cell stay as they are: 'nothing'"):
+        completed = completer.fit_transform(frame)
+    pd.testing.assert_series_equal(completed["nothing"], frame["nothing"])
+    assert completed["x"].notna().all()
+    assert list(completer.transform(frame.iloc[:2]).columns) == list(frame.columns)
+
+
+def test_one_row():
+    frame = pl.DataFrame({"x": [1.5], "k": ["a"]})
+    completer = TableCompleter(LRMC()).fit(frame)
+    assert completer.method_ is None
+    new = pl.DataFrame({"x": [None, 2.0], "k": [None, "a"]}, schema=frame.schema)
+    assert completer.transform(new).rows() == [(1.5, "a"), (2.0, "a")]
+    assert_array_equal(completer.predict_proba(new)["k"].values, [[1.0]])
+
+
+def test_only_columns_left_alone():
+    frame = pl.DataFrame({"who": ["a", None]})
+    assert TableCompleter(ids=["who"]).fit_transform(frame).equals(frame)
+
+
+@pytest.mark.parametrize("library", [pd, pl, pa])
+def test_no_new_rows(holes, completer, library):
+    completer.fit(holes[0])
+    new = holes[0].iloc[:0]
+    new = {pd: lambda t: t, pl: pl.from_pandas, pa: pa.Table.from_pandas}[library](new)
+    assert len(completer.transform(new)) == 0
+    assert completer.predict_proba(new)["team"].values.shape == (0, 3)
+
+
+def test_rows_without_any_cell_get_something(holes, completer):
+    completer.fit(holes[0])
+    new = holes[0].iloc[:1].copy()
+    new[new.columns] = None
+    new = new.astype(holes[0].dtypes)
+    completed = completer.transform(new)
+    assert completed.iloc[0, 1:].notna().all()
+    shares = holes[0]["team"].value_counts(normalize=True).sort_index()
+    assert_allclose(completer.predict_proba(new)["team"].values, [shares], atol=1e-6)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_missing_altogether_get_a_dtype(holes, completer, library):
+    completer.fit(holes[0])
+    names = ["who", "weight", "count", "team", "tall", "size", "born"]
+    cells = {"height": [185.0]} | {name: [None] for name in names}
+    new = pd.DataFrame(cells, index=[7]) if library == "pandas" else pl.DataFrame(cells)
+    completed = completer.transform(new)
+    row = completed.to_dict("list") if library == "pandas" else completed.to_dict(as_series=False)
+    assert row["team"] == ["high"]
+    assert row["tall"] == [True]
+    assert row["size"] == ["XL"]
+    assert isinstance(row["count"][0], int)
+    assert row["born"][0].year == 2002
+    assert row["weight"][0] == pytest.approx(89, abs=3)
+
+
+def test_unseen_categories(holes, completer):
+    completer.fit(holes[0])
+    new = holes[0].iloc[:3].copy()
+    new["team"] = ["low", "nowhere", None]
+    with pytest.raises(ValueError, match=r"'team' holds 'nowhere' in row 1.*unseen=\"missing\""):
+        completer.transform(new)
+    completer.set_params(unseen="missing")
+    completed = completer.transform(new)
+    assert completed["team"].tolist()[:2] == ["low", "nowhere"]
+    assert completed["team"][2] in ("low", "middle", "high")
+
+
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_categories_that_new_rows_do_not_know_are_added(library):
+    make = {
+        "pandas": lambda cells: pd.Series(cells, dtype="category"),
+        "pyarrow": lambda cells: pa.array(cells).dictionary_encode(),
+    }[library]
+    build = pd.DataFrame if library == "pandas" else pa.table
+    completer = TableCompleter(LRMC())
+    completer.fit(build({"x": [1.0, 1.1, 5.0, 5.1], "k": make(["a", "a", "b", "b"])}))
+    completed = completer.transform(build({"x": [1.0, 5.0], "k": make(["a", None])}))
+    assert list(completed["k"].to_numpy()) == ["a", "b"]
+
+
+def test_an_enum_without_the_category_is_refused():
+    completer = TableCompleter(LRMC())
+    completer.fit(pl.DataFrame({"x": [1.0, 1.1, 5.0, 5.1], "k": ["a", "a", "b", "b"]}))
+    new = pl.DataFrame({"x": [5.0], "k": [None]}, schema_overrides={"k": pl.Enum(["a"])})
+    with pytest.raises(ValueError, match=r"'k' has to be completed by 'b'.*Enum"):
+        completer.transform(new)
+
+
+def test_pipelines(mixed, holes):
+    frame, _ = holes
+    numbers = ["height", "count"]
+    pipeline = make_pipeline(TableCompleter(LRMC()), LinearRegression())
+    pipeline.fit(frame[numbers], mixed["weight"])
+    assert pipeline.predict(frame[numbers]).shape == (60,)
+    pipeline.set_params(tablecompleter__clip="observed", tablecompleter__method__scale=None)
+    assert pipeline.fit(frame[numbers], mixed["weight"]).score(frame[numbers], mixed["weight"]) > 0
+
+
+def test_output_containers_of_scikit_learn(holes, completer):
+    expected = completer.fit_transform(holes[0])
+    with sklearn.config_context(transform_output="pandas"):
+        pd.testing.assert_frame_equal(completer.fit_transform(holes[0]), expected)
+    assert completer.set_output(transform="pandas").transform(holes[0]).shape == (60, 8)
+
+
+def test_parameters_are_kept_as_they_are(holes):
+    kinds, method = {"count": "numeric"}, PMC(smoothing=1e-2)
+    completer = TableCompleter(method, kinds=kinds, ids=["who"], random_state=0)
+    copy = clone(completer)
+    assert copy.get_params()["method__smoothing"] == 1e-2
+    completer.fit(holes[0])
+    assert completer.method is method
+    assert method.scale == "auto"
+    assert completer.kinds is kinds
+    assert completer.n_features_in_ == 8
+    assert completer.feature_names_in_.tolist() == list(holes[0].columns)
+    assert completer.get_feature_names_out().tolist() == list(holes[0].columns)
+
+
+def test_a_completer_may_be_fitted_again(holes, completer):
+    completer.fit(holes[0])
+    numbers = holes[0][["height", "weight"]].set_axis([0, 1], axis=1)
+    completer.set_params(ids=()).fit(numbers)
+    assert not hasattr(completer, "feature_names_in_")
+    assert completer.proba_ == {}
+    assert completer.transform(numbers).shape == (60, 2)
+
+
+def test_saved_and_loaded(holes, completer, tmp_path):
+    pytest.importorskip("skops")
+    completer.fit(holes[0]).save(tmp_path / "table.skops")
+    loaded = polycomplete.load(tmp_path / "table.skops")
+    pd.testing.assert_frame_equal(loaded.transform(holes[0]), completer.transform(holes[0]))
+    assert_array_equal(loaded.proba_["team"].values, completer.proba_["team"].values)
+    assert loaded.schema_ == completer.schema_
+
+
+FRAME = pd.DataFrame({"x": [1.0, None, 2.0], "k": ["a", "b", None]})
+BAD_TABLES = {
+    "array": (np.ones((3, 2)), TypeError, "must be a data frame.*got ndarray.*PMC"),
+    "lazy": (pl.LazyFrame({"x": [1]}), TypeError, "in memory, got LazyFrame"),
+    "no rows": (FRAME.iloc[:0], ValueError, "X has 0 rows and 2 columns; there is nothing"),
+    "no columns": (FRAME[[]], ValueError, "X has 3 rows and 0 columns; there is nothing"),
+    "same names": (FRAME.set_axis(["x", "x"], axis=1), ValueError, "rename columns first"),
+    "infinity": (
+        pd.DataFrame({"x": [1.0, np.inf, -np.inf]}),
+        ValueError,
+        r"Column 'x' contains infinity in row 1 \(2 in all\)",
+    ),
+    "lists": (pl.DataFrame({"v": [[1], None]}), TypeError, r"'v' holds List.*ids=\['v'\]"),
+    "structs": (pa.table({"v": [{"a": 1}, None]}), TypeError, r"'v' holds struct.*ids=\['v'\]"),
+    "objects": (
+        pd.DataFrame({"v": [{}, None]}),
+        TypeError,
+        "'v' holds Python objects of type dict",
+    ),
+    "dates in objects": (
+        pd.DataFrame({"v": pd.Series([dt.date(2020, 1, 1), None], dtype=object)}),
+        TypeError,
+        "'v' holds Python objects of type date",
+    ),
+    "periods": (
+        pd.DataFrame({"v": pd.period_range("2020", periods=2)}),
+        TypeError,
+        "'v' holds per",
+    ),
+    "complex": (pd.DataFrame({"v": [1j, 2]}), TypeError, "'v' holds complex"),
+    "mixed": (
+        pd.DataFrame({"v": pd.Series([1, "a"], dtype=object)}),
+        TypeError,
+        "'v' mixes numbers, text.*kinds={'v': \"categorical\"}",
+    ),
+    "names": (
+        pl.DataFrame({"who": [f"person {i}" for i in range(60)]}),
+        ValueError,
+        r"'who' has 60 different levels.*max_categories=50.*ids=\['who'\].*raise max_categories",
+    ),
+}
+
+
+@pytest.mark.parametrize(("frame", "kind", "message"), BAD_TABLES.values(), ids=BAD_TABLES)
+def test_bad_tables(frame, kind, message):
+    with pytest.raises(kind, match=message):
+        TableCompleter(LRMC()).fit(frame)
+
+
+BAD_SETTINGS = {
+    "unknown id": ({"ids": ["z"]}, "ids names column 'z'.*its columns are 'x', 'k'"),
+    "unknown kind": ({"kinds": {"z": "numeric"}}, "kinds names column 'z'"),
+    "unknown weight": ({"weights": {"z": 1}}, "weights names column 'z'"),
+    "unknown clip": ({"clip": {"z": (0, 1)}}, "clip names column 'z'"),
+    "kind": ({"kinds": {"x": "float"}}, r"kinds\['x'\] must be one of numeric.*got 'float'"),
+    "text as numbers": ({"kinds": {"k": "numeric"}}, "'k' is categorical.*cannot be read as 'num"),
+    "numbers as dates": ({"kinds": {"x": "datetime"}}, "'x' is numeric.*cannot be read as 'dat"),
+    "order of text": ({"kinds": {"k": "ordered"}}, "'k' is text, whose order is not known"),
+    "lacking level": ({"kinds": {"k": ["a", "c"]}}, "'k' holds 'b', which is not among the levels"),
+    "level twice": ({"kinds": {"k": ["a", "b", "a"]}}, r"kinds\['k'\] names a level twice"),
+    "weight": ({"weights": {"x": -1}}, r"weights\['x'\] must be a positive number, got -1"),
+    "weight text": ({"weights": {"x": "2"}}, r"weights\['x'\] must be a positive number, got '2'"),
+    "clip": ({"clip": "range"}, 'clip of column \'x\' must be "observed" or a pair.*got \'range\''),
+    "clip order": ({"clip": {"x": (2, 1)}}, "clip of column 'x'.*low <= high"),
+    "clip pair": ({"clip": {"x": 3}}, "clip of column 'x'"),
+    "clip text": ({"clip": {"x": ("a", "b")}}, "clip of column 'x'"),
+    "integers": ({"integers": "round"}, 'integers must be "typed" or "whole", got \'round\''),
+    "unseen": ({"unseen": "drop"}, 'unseen must be "error" or "missing", got \'drop\''),
+    "categories": ({"max_categories": 0}, "max_categories must be a positive integer, got 0"),
+    "too many": ({"max_categories": 1}, "'k' has 2 different levels"),
+    "indicator": ({"method": SimpleImputer(add_indicator=True)}, "SimpleImputer returned.*add_ind"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("settings", "message"), BAD_SETTINGS.values(), ids=BAD_SETTINGS)
+def test_bad_settings(settings, message):
+    with pytest.raises(ValueError, match=message):
+        TableCompleter(**{"method": LRMC()} | settings).fit(FRAME)
+
+
+BAD_ROWS = {
+    "lacking": (FRAME[["k"]], "Column 'x' of the fitted table is not there.*add it"),
+    "more": (FRAME.assign(z=1), "Column 'z' was not in the fitted table.*drop it"),
+    "text for numbers": (FRAME.assign(x="a"), "'x' was numeric .Float64. when it was learned, and"),
+    "objects": (
+        FRAME.assign(x=pd.Series([1, None, "b"], dtype=object)),
+        "'x' was numeric when it was learned, and holds 'b' in row 2",
+    ),
+    "numbers for text": (FRAME.assign(k=1.5), "'k' was categorical .String. when it was learned"),
+    "infinity": (FRAME.assign(x=np.inf), "'x' contains infinity in row 0"),
+}
+
+
+@pytest.mark.parametrize(("rows", "message"), BAD_ROWS.values(), ids=BAD_ROWS)
+def test_bad_rows(rows, message):
+    completer = TableCompleter(LRMC()).fit(FRAME)
+    with pytest.raises(ValueError, match=message):
+        completer.transform(rows)
+
+
+def test_time_zones_are_not_mixed_up():
+    dates = pd.DataFrame({"d": pd.to_datetime(["2020-01-01", None, "2020-01-05"])})
+    completer = TableCompleter(LRMC()).fit(dates)
+    with pytest.raises(ValueError, match="'d' was learned without a time zone"):
+        completer.transform(dates.assign(d=dates["d"].dt.tz_localize("UTC")))
+
+
+def test_it_has_to_be_fitted_first():
+    with pytest.raises(sklearn.exceptions.NotFittedError):
+        TableCompleter().transform(FRAME)
