@@ -54,9 +54,10 @@ LAYERS = [
     {"base"},
     {"streams"},
     {"completers", "disk"},
-    {"methods"},
+    {"methods", "dask"},
     {"diagnostics", "clustering", "tables"},
     {"report", "plots"},
+    {"experiments"},
     {"cli"},
     {"__init__"},
 ]
@@ -81,7 +82,7 @@ ASIDE = {
 #: What an estimator offers of itself, imported when it is asked for: the only way back up.
 LATE = {"base": {"report"}}
 #: Optional libraries that a part may import inside of its functions.
-INSIDE = {"plots": {"matplotlib"}}
+INSIDE = {"plots": {"matplotlib"}, "experiments": {"matplotlib"}}
 
 
 def dotted(path):
