@@ -80,7 +80,7 @@ ASIDE = {
     "persistence": {"_optional", "_version", "files"},
 }
 #: What an estimator offers of itself, imported when it is asked for: the only way back up.
-LATE = {"base": {"report"}}
+LATE = {"base": {"report"}, "tables": {"report"}}
 #: Optional libraries that a part may import inside of its functions.
 INSIDE = {"plots": {"matplotlib"}, "experiments": {"matplotlib"}}
 

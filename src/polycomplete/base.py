@@ -344,7 +344,7 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
         final[kept] = matrix[kept]
         final = final[:, self._kept]
         if self.add_indicator:
-            flags = self.indicator_.transform(np.where(mask, 0.0, np.nan))
+            flags = ~mask[:, self.indicator_.features_]
             final = np.hstack([final, flags.astype(matrix.dtype)])
         own = getattr(self, "_sklearn_output_config", {})
         if own.get("transform", get_config()["transform_output"]) != "default":

@@ -1,0 +1,158 @@
+"""What is done with one partition, and how the results of all of them come together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+from sklearn.base import clone
+
+from polycomplete._optional import need
+from polycomplete.disk import complete_block
+from polycomplete.gathering import Gathered, naming
+from polycomplete.landmarks import LandmarkModel
+from polycomplete.streams import BlockCompleter
+
+__all__ = ["Look", "complete", "lean", "summed"]
+
+AT_ONCE = 8  # of these are added up in a task: samples of many partitions would not fit
+
+
+class Look:
+    """Looks at blocks of rows for a completer that is to learn from them; can be sent anywhere.
+
+    Parameters
+    ----------
+    completer : BlockCompleter
+        What is to be fitted.
+    like : array or data frame without rows
+        Whose columns every block must have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polycomplete import PMC
+    >>> look = Look(PMC(random_state=0), np.empty((0, 2)))
+    >>> look([np.ones((3, 2)), np.ones((4, 2))], 0, "Partition 0").tally.rows
+    7
+    """
+
+    def __init__(self, completer: BlockCompleter, like: Any):
+        if not isinstance(completer, BlockCompleter):
+            raise TypeError(
+                f"{type(completer).__name__} learns from all rows at once; fit it on rows that fit "
+                "into memory first, and complete the others by transform."
+            )
+        self.most, self.seed = completer._sample_size(), completer._seed()
+        self.like = like
+        self.completer = clone(completer)
+        self.completer._validate(like, reset=True, fewest=0)
+
+    def __call__(self, blocks: Iterable[Any], first: int, place: str) -> Gathered:
+        """Look at the blocks of a partition, whose first row has this number."""
+        found = []
+        with naming(place):
+            for block in blocks:
+                matrix, mask = self.completer._validate(block, reset=False, fewest=0)
+                found.append(Gathered.of(matrix, mask, first, self.most, self.seed))
+                first += len(matrix)
+                found = [reduce(add, found)]
+        return found[0]
+
+    def fit(self, completer: BlockCompleter, gathered: Gathered) -> None:
+        """Let the completer learn from what was gathered of all partitions."""
+        completer._validate(self.like, reset=True, fewest=0)
+        completer._fit_gathered(gathered)
+
+
+def summed(parts: Sequence[Any]) -> Any:
+    """Return the task that adds up tasks, in their order, a few at a time.
+
+    Parameters
+    ----------
+    parts : sequence of Delayed
+        At least one.
+
+    Returns
+    -------
+    Delayed
+
+    Examples
+    --------
+    >>> from dask import delayed
+    >>> summed([delayed([i]) for i in range(20)]).compute() == list(range(20))
+    True
+    """
+    delayed = need("dask", "dask", "Computing with Dask").delayed
+    parts = list(parts)
+    while len(parts) > 1:
+        groups = [parts[at : at + AT_ONCE] for at in range(0, len(parts), AT_ONCE)]
+        parts = [delayed(_sum)(group) for group in groups]
+    return parts[0]
+
+
+def _sum(parts: list[Any]) -> Any:
+    return reduce(add, parts)
+
+
+def lean(completer: Any) -> Any:
+    """Return a fitted completer to be sent to workers: one thread, nothing about training rows.
+
+    Parameters
+    ----------
+    completer : completer
+        Fitted.
+
+    Returns
+    -------
+    completer
+        A copy that completes rows in the same way.
+
+    Examples
+    --------
+    >>> from polycomplete import LRMC
+    >>> fitted = LRMC().fit([[1.0, 2.0], [2.0, 4.0]])
+    >>> hasattr(fitted, "row_determined_"), hasattr(lean(fitted), "row_determined_")
+    (True, False)
+    """
+    light = copy(completer)
+    for name in ("row_determined_", "cell_std_", "held_out_", "_record", "result_", "proba_"):
+        if hasattr(light, name):
+            delattr(light, name)
+    inner = getattr(light, "method_", None)  # of a TableCompleter
+    if inner is not None:
+        light.method_ = lean(inner)
+    model = getattr(light, "model_", None)
+    if isinstance(model, LandmarkModel):
+        light.model_ = replace(model, engine=clone(model.engine).set_params(n_jobs=1))
+    return light
+
+
+def complete(block: Any, completer: Any, place: str = "Partition") -> Any:
+    """Complete the rows of a partition.
+
+    Parameters
+    ----------
+    block : array or data frame
+        Rows with holes; may have none.
+    completer : completer
+        Fitted.
+    place : str
+        What to call it in messages.
+
+    Returns
+    -------
+    array or data frame
+
+    Examples
+    --------
+    >>> from polycomplete import LRMC
+    >>> complete([[2.0, 4.0]], LRMC().fit([[1.0, 2.0], [2.0, 4.0]]))
+    array([[2., 4.]])
+    """
+    with naming(place):
+        return complete_block(completer, block)

@@ -1,0 +1,322 @@
+"""Dask: what one process gives, whatever the partitions and the workers, and whatever happens."""
+
+import os
+import signal
+import threading
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+from numpy.testing import assert_array_equal
+
+from polycomplete import LRMC, PMC, Landmark, datasets, masks
+from polycomplete.dask import complete_parquet, connected, fit, folders, transform
+from polycomplete.dask.cluster import compute
+
+NAMES = list("abcdef")
+QUICK = {
+    "engine": Landmark(max_rows=100),
+    "smoothing": 1e-4,
+    "scale": "sqrt",
+    "random_state": 0,
+}
+CALM = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """A surface with holes, rows without any entry, and a stretch without holes."""
+    X = datasets.make_polynomial_manifold(350, 6, random_state=0)
+    mask = masks.uniform(X.shape, 0.7, random_state=0)
+    mask[100:150], mask[[7, 200]] = True, False
+    return pd.DataFrame(masks.apply(X, mask), columns=NAMES, index=np.arange(350) * 2)
+
+
+@pytest.fixture(scope="module")
+def expected(frame):
+    """What one process gives."""
+    pmc = PMC(**QUICK)
+    return pd.DataFrame(pmc.fit_transform(frame), columns=NAMES, index=frame.index)
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two worker processes; what is not within ``as_current`` does not see them."""
+    with (
+        LocalCluster(n_workers=2, **CALM) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def parts_of(frame, *places):
+    edges = [0, *places, len(frame)]
+    return [frame.iloc[a:b] for a, b in pairwise(edges)]
+
+
+def from_parts(parts):
+    return dd.from_delayed([dask.delayed(part) for part in parts], meta=parts[0].iloc[:0])
+
+
+def check_frame(frame, expected, X):
+    pmc = fit(PMC(**QUICK), X)
+    found = transform(pmc, X)
+    assert found.npartitions == X.npartitions
+    pd.testing.assert_frame_equal(found.compute(), expected)
+
+
+# The same result
+
+
+@pytest.mark.parametrize("places", [(), (170,), (0, 60, 100, 150, 150, 349)], ids=[1, 2, 7])
+def test_partitions_do_not_matter(frame, expected, places):
+    X = from_parts(parts_of(frame, *places))  # some empty, one complete
+    with dask.config.set(scheduler="synchronous"):
+        check_frame(frame, expected, X)
+
+
+@pytest.mark.parametrize("chunks", [350, (170, 180), 50])
+def test_arrays_do_as_frames(frame, expected, chunks):
+    X = da.from_array(frame.to_numpy(), chunks=(chunks, 4))
+    pmc = fit(PMC(**QUICK), X)
+    found = transform(pmc, X)
+    assert isinstance(found, da.Array)
+    assert found.shape == (350, 6)
+    assert_array_equal(found.compute(), expected)
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_workers_do_not_matter(frame, expected, workers):
+    # Workers in this process are like others, and there at once.
+    with LocalCluster(n_workers=workers, processes=False, **CALM) as cluster, Client(cluster):
+        check_frame(frame, expected, from_parts(parts_of(frame, 40, 80, 120, 160, 200, 300)))
+
+
+def test_what_is_fitted_is_an_ordinary_completer(frame, expected):
+    pmc = fit(PMC(add_indicator=True, **QUICK), from_parts(parts_of(frame, 100)))
+    whole = PMC(add_indicator=True, **QUICK).fit(frame)
+    assert pmc.feature_names_in_.tolist() == NAMES
+    assert_array_equal(pmc.statistics_, whole.statistics_)
+    assert_array_equal(pmc.transform(frame), whole.transform(frame))
+    X = dd.from_pandas(frame, npartitions=3)
+    assert transform(pmc, X).columns.tolist() == whole.transform(frame).columns.tolist()
+
+
+def test_any_fitted_completer_completes_partitions(frame):
+    lrmc = LRMC().fit(frame)
+    found = transform(lrmc, dd.from_pandas(frame, npartitions=3)).compute()
+    pd.testing.assert_frame_equal(found, lrmc.transform(frame))
+
+
+def test_nothing_is_computed_before_it_is_asked_for(frame):
+    def load(number):
+        raise RuntimeError("too early")
+
+    pmc = PMC(**QUICK).fit(frame)
+    assert transform(pmc, dd.from_map(load, range(3), meta=frame.iloc[:0])).npartitions == 3
+
+
+# What goes wrong
+
+
+def fatal(part, marker):
+    """Return a part of the data; the first time the third is asked for, the process dies."""
+    number, rows = part
+    if number == 3 and not Path(marker).exists():
+        Path(marker).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return rows
+
+
+def test_a_killed_worker_changes_nothing(client, tmp_path, frame, expected):
+    parts = list(enumerate(parts_of(frame, 50, 100, 150, 200, 250)))
+    marker = str(tmp_path / "killed")
+    X = dd.from_map(fatal, parts, marker=marker, meta=frame.iloc[:0])
+    with client.as_current():
+        pmc = fit(PMC(**QUICK), X)
+        assert Path(marker).exists()
+        pd.testing.assert_frame_equal(transform(pmc, X).compute(), expected)
+
+
+def test_a_partition_without_a_column_is_named(frame, expected):
+    parts = parts_of(frame, 100, 200)
+    parts[1] = parts[1].drop(columns="c")
+    X = dd.from_delayed(
+        [dask.delayed(part) for part in parts], meta=frame.iloc[:0], verify_meta=False
+    )
+    with pytest.raises(ValueError, match=r"(?s)Partition 1: The feature names should match.*- c"):
+        fit(PMC(**QUICK), X)
+    pmc = PMC(**QUICK).fit(frame)
+    with pytest.raises(ValueError, match=r"(?s)Partition 1: The feature names should match.*- c"):
+        transform(pmc, X).compute()
+
+
+def test_what_is_not_for_dask_is_refused(frame):
+    with pytest.raises(TypeError, match="must be a Dask array or data frame, got DataFrame"):
+        fit(PMC(**QUICK), frame)
+    with pytest.raises(ValueError, match="two dimensions"):
+        fit(PMC(**QUICK), da.ones(5))
+    with pytest.raises(TypeError, match="LRMC learns from all rows at once"):
+        fit(LRMC(), da.ones((5, 2)))
+    with pytest.raises(ValueError, match="not both"), connected(2, "tcp://localhost:1"):
+        pass
+
+
+# Folders of Parquet files
+
+
+@pytest.fixture
+def folder(tmp_path, frame):
+    """The data in five files, one without rows."""
+    source = tmp_path / "source"
+    for number, part in enumerate(parts_of(frame, 50, 50, 150, 300)):
+        path = source / f"year={number // 2}" / f"part.{number}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.to_parquet(path)
+    (source / "_metadata").write_bytes(b"not for us")
+    return source
+
+
+def read(folder):
+    """Return the rows of all files."""
+    paths = sorted(folder.rglob("*.parquet"))
+    return pd.concat([pd.read_parquet(path, partitioning=None) for path in paths])
+
+
+def names(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.parquet"))
+
+
+def test_a_folder_becomes_a_folder(client, tmp_path, folder, expected):
+    with client.as_current():
+        pmc = complete_parquet(folder, tmp_path / "target", PMC(**QUICK))
+    pd.testing.assert_frame_equal(read(tmp_path / "target"), expected)
+    assert names(tmp_path / "target") == names(folder)
+    again = complete_parquet(folder, tmp_path / "again", pmc)  # fitted, and by threads
+    assert again is pmc
+    for name in names(folder):
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "target" / name).read_bytes()
+
+
+def test_a_killed_worker_leaves_whole_files(client, tmp_path, folder, expected):
+    target = tmp_path / "target"
+    pids = list(client.run(os.getpid).values())
+
+    def kill_one():
+        while not list(target.rglob("*.parquet")):
+            time.sleep(0.001)
+        os.kill(pids[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_one, daemon=True)
+    killer.start()
+    with client.as_current():
+        complete_parquet(folder, target, PMC(**QUICK))
+    killer.join()
+    pd.testing.assert_frame_equal(read(target), expected)
+    assert not list(target.rglob(".*"))
+
+
+def test_a_job_that_was_stopped_is_resumed(monkeypatch, tmp_path, folder):
+    once, target = tmp_path / "once", tmp_path / "target"
+    complete_parquet(folder, once, PMC(**QUICK))
+    done, complete = [], folders.complete
+
+    def stopped(block, completer, place):
+        done.append(place)
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        return complete(block, completer, place)
+
+    with dask.config.set(scheduler="synchronous"):
+        monkeypatch.setattr(folders, "complete", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            complete_parquet(folder, target, PMC(**QUICK))
+        there = {path: path.stat().st_mtime_ns for path in target.rglob("*.parquet")}
+        assert len(there) == 2
+        (target / "year=2").mkdir(exist_ok=True)
+        (target / "year=2" / ".part.0.parquet.abc.part").write_text("of a killed process")
+        complete_parquet(folder, target, PMC(**QUICK), resume=True)
+    assert {path: path.stat().st_mtime_ns for path in there} == there
+    assert len(done) == 3 + 3
+    for name in names(folder):
+        assert (target / name).read_bytes() == (once / name).read_bytes()
+    assert not list(target.rglob(".*"))
+
+
+def test_without_a_seed_a_job_is_resumed_with_its_own(tmp_path, folder):
+    target, options = tmp_path / "target", QUICK | {"random_state": None}
+    given = PMC(**options)
+    pmc = complete_parquet(folder, target, given)
+    assert given.random_state is None
+    name = names(folder)[3]
+    before = (target / name).read_bytes()
+    (target / name).unlink()
+    again = complete_parquet(folder, target, PMC(**options), resume=True)
+    assert again.random_state == pmc.random_state
+    assert (target / name).read_bytes() == before
+
+
+def test_another_job_is_not_resumed(tmp_path, folder):
+    target = tmp_path / "target"
+    pmc = complete_parquet(folder, target, PMC(**QUICK))
+    with pytest.raises(FileExistsError, match="is not empty; choose another folder, or resume"):
+        complete_parquet(folder, target, PMC(**QUICK))
+    with pytest.raises(ValueError, match="with another completer or other source files"):
+        complete_parquet(folder, target, PMC(**QUICK | {"smoothing": 1e-3}), resume=True)
+    with pytest.raises(ValueError, match="with another completer or other source files"):
+        complete_parquet(folder, target, pmc, resume=True)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "precious.txt").touch()
+    with pytest.raises(FileExistsError, match="holds no job to resume"):
+        complete_parquet(folder, tmp_path / "other", PMC(**QUICK), resume=True)
+
+
+def test_a_full_disk_leaves_whole_files(monkeypatch, tmp_path, folder, expected):
+    def full(self, complete, file):
+        file.write(b"PAR1")
+        raise OSError(28, "No space left on device")
+
+    target = tmp_path / "target"
+    with monkeypatch.context() as patch, dask.config.set(scheduler="synchronous"):
+        patch.setattr(folders.ParquetRows, "write", full)
+        with pytest.raises(OSError, match="No space left"):
+            complete_parquet(folder, target, PMC(**QUICK))
+    assert [path.name for path in target.rglob("*") if path.is_file()] == ["_polycomplete.json"]
+    complete_parquet(folder, target, PMC(**QUICK), resume=True)
+    pd.testing.assert_frame_equal(read(target), expected)
+
+
+def test_a_file_without_a_column_is_named(tmp_path, folder, frame):
+    with pytest.raises(NotADirectoryError, match="complete_file takes a single file"):
+        complete_parquet(folder / "year=0" / "part.0.parquet", tmp_path / "a", PMC(**QUICK))
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"no .parquet file"):
+        complete_parquet(tmp_path / "nothing", tmp_path / "a", PMC(**QUICK))
+    frame[["a", "b", "d", "e", "f", "b"]].set_axis([*"abdef", "z"], axis=1).to_parquet(
+        folder / "year=1" / "part.2.parquet")  # fmt: skip
+    with pytest.raises(
+        ValueError, match=r"part.2.parquet does not .* it lacks 'c' and has 'z' bes"
+    ):
+        complete_parquet(folder, tmp_path / "target", PMC(**QUICK))
+    assert not (tmp_path / "target").exists()
+
+
+# Where the work is done
+
+
+def test_progress_is_shown(client, capsys):
+    tasks = [dask.delayed(sum)([1, 2])]
+    assert compute(tasks, progress=True) == [3]
+    assert "Completed" in capsys.readouterr().out
+    with client.as_current():
+        assert compute(tasks, progress=True) == [3]
+    assert "Completed" in capsys.readouterr().out
+    with connected(scheduler=client.scheduler.address) as other:
+        assert other.submit(sum, [1, 2]).result() == 3
