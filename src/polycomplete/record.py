@@ -110,7 +110,8 @@ def record_of(
         found.append(numbers)
         if deviation is not None and cells.completed is not None:
             doubts += _doubts(j, cells, deviation[:, j], 1.0 if text else numbers.spread)
-    kinds, lowest, highest, mean, spread, edges, counts, beyond = zip(*found, strict=True)
+    parts = zip(*found, strict=True) if found else ((),) * len(_Numbers._fields)
+    kinds, lowest, highest, mean, spread, edges, counts, beyond = parts
     return Record(
         rows=len(mask),
         names=names,
@@ -174,7 +175,7 @@ def _numbers(cells: Cells) -> _Numbers:
     with np.errstate(over="ignore", invalid="ignore"):  # of squares of numbers near the largest
         mean, spread = float(values.mean()), float(values.std())
     return _Numbers(
-        kind=_kind(values, low, high),
+        kind=_kind(values, low, high) if cells.kind == "number" else cells.kind,
         lowest=low,
         highest=high,
         mean=mean,

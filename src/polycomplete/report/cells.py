@@ -17,7 +17,7 @@ __all__ = ["columns_of", "pairs"]
 Column = tuple[str, np.ndarray, np.ndarray]  # name, entries, which are there
 
 
-def columns_of(table: Any, marker: Any = np.nan) -> list[Column]:
+def columns_of(table: Any, marker: Any = np.nan, names: Any = None) -> list[Column]:
     """Return the columns of an array or data frame: name, entries, and which are observed.
 
     Parameters
@@ -26,6 +26,8 @@ def columns_of(table: Any, marker: Any = np.nan) -> list[Column]:
         Numbers, text, or both.
     marker : object
         What stands for a missing entry besides NaN and null.
+    names : sequence, optional
+        Of the columns of an array.
 
     Returns
     -------
@@ -45,7 +47,9 @@ def columns_of(table: Any, marker: Any = np.nan) -> list[Column]:
     array = np.asarray(table)
     if array.ndim != 2:
         raise ValueError(f"A table has rows and columns; got {array.ndim} dimensions.")
-    return [_column(f"x{j}", array[:, j : j + 1], marker) for j in range(array.shape[1])]
+    if names is None or len(names) != array.shape[1]:
+        names = [f"x{j}" for j in range(array.shape[1])]
+    return [_column(str(name), array[:, j : j + 1], marker) for j, name in enumerate(names)]
 
 
 def _column(name: str, table: Any, marker: Any) -> Column:
@@ -86,11 +90,12 @@ def pairs(given: list[Column], completed: list[Column]) -> Iterator[Cells]:
     >>> [cells.completed for cells in pairs(columns_of(before), columns_of(after))]
     [array([1., 2.]), None]
     """
-    names = {name: entries for name, entries, _ in completed}
-    kept = [name for name, _, seen in given if seen.any() or len(completed) >= len(given)]
-    if not set(kept) <= set(names):
-        names = {name: after[1] for name, after in zip(kept, completed, strict=False)}
+    after = {name: entries for name, entries, _ in completed}
+    if not {name for name, _, seen in given if seen.any()} <= set(after):
+        all_back = len(completed) >= len(given)
+        back = [name for name, _, seen in given if all_back or seen.any()]
+        after = {name: column[1] for name, column in zip(back, completed, strict=False)}
     for name, entries, seen in given:
-        after = names.get(name) if name in kept else None
-        text = object in (entries.dtype, getattr(after, "dtype", None))
-        yield Cells(name, entries, seen, after, "text" if text else "number")
+        new = after.get(name)
+        text = object in (entries.dtype, getattr(new, "dtype", None))
+        yield Cells(name, entries, seen, new, "text" if text else "number")

@@ -47,7 +47,7 @@ def missing_map(tiles: list[list[float]]) -> dict[str, Any]:
             x += length
     width, height = len(tiles[0]), len(tiles)
     columns = [sum(line[x] for line in tiles) / height for x in range(width)]
-    rows = [sum(line) / width for line in tiles]
+    rows = [sum(line) / max(width, 1) for line in tiles]
     return {
         "width": width,
         "height": height,

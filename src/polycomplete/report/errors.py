@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.stats import binomtest
 
-__all__ = ["expected_errors"]
+__all__ = ["expected_errors", "wrong_labels"]
 
 #: Fewer hidden cells than this tell too little.
 FEWEST = 10
@@ -60,6 +61,35 @@ def expected_errors(
     if overall is not None:
         overall["relative"] = overall.pop("rmse")
     return overall, each
+
+
+def wrong_labels(wrong: np.ndarray) -> dict[str, Any] | None:
+    """Return how often hidden labels came back wrong.
+
+    Parameters
+    ----------
+    wrong : ndarray of bool, shape (k,)
+        True where another label came back.
+
+    Returns
+    -------
+    dict or None
+        cells, wrong (their share), interval (Wilson's); None where too few were hidden.
+
+    Examples
+    --------
+    >>> wrong_labels(np.arange(20) < 2)["wrong"]
+    0.1
+    """
+    if len(wrong) < FEWEST:
+        return None
+    found = binomtest(int(np.count_nonzero(wrong)), len(wrong))
+    interval = found.proportion_ci(LEVEL, method="wilson")
+    return {
+        "cells": len(wrong),
+        "wrong": float(np.mean(wrong)),
+        "interval": [float(interval.low), float(interval.high)],
+    }
 
 
 def _measured(errors: np.ndarray, rng: np.random.Generator) -> dict[str, Any] | None:

@@ -7,13 +7,17 @@ from typing import Any
 
 from polycomplete.report.words import number, percent
 
-__all__ = ["findings"]
+__all__ = ["findings", "unknown"]
 
 #: A column that lost more than this is worth a word; so is one that came back this badly.
 MOSTLY, BADLY = 0.8, 0.9
 #: An error of hidden cells that is good news, in units of a column's spread.
 WELL = 0.7
 NAMED = 3
+NOT_MEASURED = (
+    "The error to expect was not measured: too few known cells were hidden by this fit, or none. "
+    "`polycomplete compare` measures it on your data."
+)
 REASONS = {
     "max_iter": "reached its largest number of iterations before it came to rest",
     "time_limit": "reached its time limit before it came to rest",
@@ -41,19 +45,56 @@ def findings(summary: dict[str, Any]) -> list[dict[str, str]]:
     >>> fitted.report_.summary["findings"][0]["text"]
     '1 of 6 cells (16.7 %) was missing and has been filled in.'
     """
-    parts = (_filled, _error, _rows, _columns, _run)
+    parts = (_filled, _error, _labels, _rows, _columns, _run)
     return [{"level": level, "text": text} for part in parts for level, text in part(summary)]
+
+
+def unknown(summary: dict[str, Any]) -> list[str]:
+    """Return what the report cannot tell, and where to find it.
+
+    Parameters
+    ----------
+    summary : dict
+        Of :func:`~polycomplete.report.summarise`, as far as it is made.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from polycomplete import LRMC
+    >>> print(LRMC().fit([[1.0, 2.0], [2.0, 4.1], [3.0, None]]).report_.summary["notes"][1])
+    LRMC does not tell how certain each cell is.
+    """
+    if summary["table"]["missing"] == 0:
+        return []
+    parts = {
+        "how its iterations went": summary["convergence"],
+        "a spectrum of what it learned": summary["spectrum"],
+        "how certain each cell is": summary["uncertain_cells"],
+        "which rows are determined by their observed cells": summary["undetermined_rows"],
+    }
+    lacking = [what for what, found in parts.items() if not found]
+    measured = summary["expected_error"] or summary["wrong_labels"]
+    notes = [] if measured else [NOT_MEASURED]
+    if lacking:
+        notes.append(f"{summary['method']} does not tell {'; nor '.join(lacking)}.")
+    return notes
 
 
 def _filled(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     table = summary["table"]
-    missing, cells = number(table["missing"]), number(table["cells"])
-    if table["missing"] == 0:
+    missing, filled = table["missing"], table["filled"]
+    if missing == 0:
         yield "note", "No cell was missing: there was nothing to fill in."
         return
-    was = "was missing and has" if table["missing"] == 1 else "were missing and have"
-    share = percent(table["missing_share"])
-    yield "note", f"{missing} of {cells} cells ({share}) {was} been filled in."
+    was = "was" if missing == 1 else "were"
+    rest = f"missing; {number(filled)} of them could be filled in"
+    found = f"{number(missing)} of {number(table['cells'])} cells"
+    if filled == missing:
+        rest = f"missing and {'has' if missing == 1 else 'have'} been filled in"
+    yield "note", f"{found} ({percent(table['missing_share'])}) {was} {rest}."
 
 
 def _error(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -61,13 +102,30 @@ def _error(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if error is None:
         return
     low, high = (percent(end) for end in error["interval"])
-    high_end = error["interval"][1]
-    level = "good" if high_end < WELL else "note" if high_end < 1 else "warning"
+    level = _level(error["interval"][1])
     text = (
-        f"Known cells that were hidden came back with an error of {percent(error['relative'])} of a "
-        f"column's spread ({low} to {high}); filling in the mean would give 100 %."
+        "Known cells that were hidden came back with an error of "
+        f"{percent(error['relative'])} of a column's spread ({low} to {high}); filling in the mean "
+        "would give 100 %."
     )
     yield level, text
+
+
+def _level(high: float) -> str:
+    """Return what to think of an error, in units of that of filling in the mean."""
+    return "good" if high < WELL else "note" if high < 1 else "warning"
+
+
+def _labels(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    wrong = summary["wrong_labels"]
+    if wrong is None:
+        return
+    low, high = (percent(end) for end in wrong["interval"])
+    text = (
+        f"Known labels that were hidden came back wrong in {percent(wrong['wrong'])} of the cases "
+        f"({low} to {high}); the most frequent label would be wrong in {percent(wrong['usual'])}."
+    )
+    yield _level(wrong["interval"][1] / max(wrong["usual"], 1e-9)), text
 
 
 def _rows(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -96,8 +154,8 @@ def _columns(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "note", f"More than {percent(MOSTLY)} of the cells are missing in {_named(mostly)}."
     if badly:
         text = (
-            f"Hidden cells came back hardly better than by filling in the mean in {_named(badly)}: "
-            "rely little on what was filled in there."
+            "Hidden cells came back hardly better than by filling in the mean or the most frequent "
+            f"label in {_named(badly)}: rely little on what was filled in there."
         )
         yield "warning", text
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from polycomplete.report import charts
-from polycomplete.report.words import number, percent
+from polycomplete.report.words import counted, number, percent, shown
 
 __all__ = ["page"]
 
@@ -87,7 +87,9 @@ def _parts() -> tuple[Any, Any, Any]:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, percent=_percent, steps=charts.steps)
+    environment.filters.update(
+        number=number, percent=_percent, counted=counted, shown=shown, steps=charts.steps
+    )
     folder = files("polycomplete.report") / "template"
     css, js = (Markup((folder / name).read_text("utf-8")) for name in ("page.css", "page.js"))
     return environment.get_template("page.html"), css, js

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from copy import copy
 from functools import cached_property
 from html import escape
@@ -78,8 +79,8 @@ class Report:
         completer : estimator
             Any completer of this library or imputer of scikit-learn, fitted.
         given, completed : array-like or data frame, optional
-            The table before and after. Completers remember what is needed of their training data;
-            others, and other rows, need both.
+            The table before and after. Completers remember what is needed of their training data,
+            and the report of these is of what the fit gave; others, and other rows, need both.
         command : str, optional
             The command line that made this, for the lines that show how to do it again.
 
@@ -93,14 +94,13 @@ class Report:
         if given is None or completed is None:
             raise ValueError("Pass the table before and after: Report.of(completer, X, completed).")
         before = columns_of(given, getattr(completer, "missing_values", np.nan))
+        if own is not None:
+            before = [column for column in before if column[0] in own["names"]] or before
         mask = np.column_stack([seen for _, _, seen in before])
-        same = own is not None and _same(own, mask)
-        cells = pairs(before, columns_of(completed))
-        deviation, determined = (
-            getattr(completer, name, None) if same else None
-            for name in ("cell_std_", "row_determined_")
-        )
-        return cls(completer, record_of(cells, mask, deviation, determined), same, command)
+        if own is not None and _same(own, mask):
+            return cls(completer, own, command=command)
+        cells = pairs(before, columns_of(completed, names=_names_out(completer)))
+        return cls(completer, record_of(cells, mask), False, command)
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -164,6 +164,13 @@ class Report:
             f"<report of {name} on {self._known['rows']} rows and "
             f"{len(self._known['names'])} columns>"
         )
+
+
+def _names_out(completer: Any) -> Any:
+    """Return the names of the columns that come back; None where they are not known."""
+    with suppress(AttributeError, ValueError):  # not fitted, or of another kind
+        return completer.get_feature_names_out()
+    return None
 
 
 def _same(known: Record, mask: np.ndarray) -> bool:

@@ -19,7 +19,7 @@ __all__ = ["chosen", "parameters", "reproduce", "versions"]
 
 LIBRARIES = ("polycomplete", "numpy", "scipy", "scikit-learn", "narwhals")
 #: What a fit may have chosen by itself.
-CHOSEN = ("engine_", "scale_", "smoothing_", "n_iter_", "encoding_")
+CHOSEN = ("engine_", "scale_", "smoothing_", "n_iter_")
 LETTERS = 300
 
 

@@ -10,18 +10,15 @@ import numpy as np
 
 from polycomplete.record import Record
 from polycomplete.report import curves, settings
-from polycomplete.report.errors import FEWEST, LEVEL, expected_errors
-from polycomplete.report.findings import findings
+from polycomplete.report.errors import LEVEL, expected_errors, wrong_labels
+from polycomplete.report.findings import findings, unknown
+from polycomplete.report.hidden import Hidden, hidden_cells
 from polycomplete.report.words import clean
 
 __all__ = ["FORMAT", "summarise"]
 
 #: Counted up when keys change their meaning.
 FORMAT = 1
-NOT_MEASURED = (
-    "The expected error was not measured: this fit hid no cells to choose its settings by. "
-    "`polycomplete compare` measures it on your data."
-)
 
 
 def summarise(
@@ -29,14 +26,15 @@ def summarise(
 ) -> dict[str, Any]:
     """Return the summary of a completion.
 
-    Everything in it is a string, a number, a bool, None, or a list or dict of these. Keys:
-    ``format``, ``created``, ``method``, ``table`` (rows, columns, cells, missing, missing_share,
-    complete_rows, tiles: the share missing by blocks of rows and columns), ``columns`` (a dict
-    each: position, name, kind, observed, missing, missing_share, lowest, highest, mean, spread,
-    histogram, labels, beyond_range, expected_error), ``expected_error`` (over all columns),
-    ``convergence``, ``spectrum``, ``uncertain_cells``, ``undetermined_rows``, ``settings``,
-    ``chosen``, ``seed``, ``versions``, ``reproduce``, ``findings`` (sentences) and ``notes`` (what
-    is not known, and why). A part that is not known is None.
+    Everything in it is a string, a number, a bool, None, or a list or dict of these; a part that is
+    not known is None or empty. Keys: ``format``; ``created``; ``method``; ``table`` (rows, columns,
+    cells, missing, missing_share, filled, complete_rows, tiles: the share missing by blocks of
+    cells); ``columns`` (each: position, name, kind, observed, missing, missing_share, lowest,
+    highest, mean, spread, histogram, labels, beyond_range, expected_error; dates count in days
+    since 1970); ``expected_error`` over all columns of numbers; ``wrong_labels`` over the others;
+    ``convergence``; ``spectrum``; ``uncertain_cells``; ``undetermined_rows``; ``settings``;
+    ``chosen``; ``seed``; ``versions``; ``reproduce``; ``findings``, the main points in sentences;
+    ``notes``, what is not known.
 
     Parameters
     ----------
@@ -62,39 +60,43 @@ def summarise(
     >>> summary["table"]["missing"], summary["columns"][1]["name"]
     (1, 'x1')
     """
-    notes: list[str] = []
-    overall, each = _errors(completer, known, fitted_on_it, notes)
+    inner = getattr(completer, "method_", None) or completer  # of a table completer
+    hidden = hidden_cells(completer, known) if fitted_on_it else None
+    overall, wrong, each = _errors(known, hidden)
     summary = {
         "format": FORMAT,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "method": type(completer).__name__,
+        "method": " with ".join(dict.fromkeys(type(part).__name__ for part in (completer, inner))),
         "table": _table(known),
         "columns": [_column(known, j, error) for j, error in enumerate(each)],
         "expected_error": overall,
-        "convergence": _convergence(completer, notes),
-        "spectrum": _spectrum(completer, notes),
-        "uncertain_cells": _uncertain(known, notes),
-        "undetermined_rows": _undetermined(known, notes),
+        "wrong_labels": wrong,
+        "convergence": _convergence(inner),
+        "spectrum": curves.spectrum(getattr(inner, "model_", None)),
+        "uncertain_cells": _uncertain(known),
+        "undetermined_rows": _undetermined(known),
         "settings": settings.parameters(completer),
-        "chosen": settings.chosen(completer),
-        "seed": clean(repr(getattr(completer, "random_state", None))),
+        "chosen": settings.chosen(inner),
+        "seed": clean(repr(completer.random_state)) if hasattr(completer, "random_state") else None,
         "versions": settings.versions(),
         "reproduce": settings.reproduce(completer, command),
-        "notes": notes,
     }
     summary["findings"] = findings(summary)
+    summary["notes"] = unknown(summary)
     return _plain(summary)
 
 
 def _table(known: Record) -> dict[str, Any]:
     rows, columns = known["rows"], len(known["names"])
     missing = rows * columns - int(known["observed"].sum())
+    lost = rows * int(np.count_nonzero(known["observed"] == 0))
     return {
         "rows": rows,
         "columns": columns,
         "cells": rows * columns,
         "missing": missing,
         "missing_share": missing / max(rows * columns, 1),
+        "filled": missing - lost,
         "complete_rows": known["complete_rows"],
         "tiles": np.round(known["tiles"], 3),
     }
@@ -131,44 +133,41 @@ def _labels(found: dict[str, list[Any]] | None) -> dict[str, Any] | None:
 
 
 def _errors(
-    completer: Any, known: Record, fitted_on_it: bool, notes: list[str]
-) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """Return the expected error over all and by column."""
-    held = getattr(completer, "held_out_", None)
-    count = len(known["names"])
-    if held is None or not len(held.rows) or not fitted_on_it:
-        notes.append(NOT_MEASURED)
-        return None, [{"cells": 0} for _ in range(count)]
-    errors = np.asarray(held.completed, dtype=float) - np.asarray(held.truth, dtype=float)
-    overall, each = expected_errors(np.asarray(held.columns), errors, known["spread"])
-    if overall is None:
-        notes.append(f"Only {len(errors)} cells were hidden to measure the error by; {FEWEST} are "
-                     "needed.")  # fmt: skip
-    else:
+    known: Record, hidden: Hidden | None
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None, list[dict[str, Any]]]:
+    """Return the expected error over all numbers, over all labels, and by column."""
+    if hidden is None:
+        return None, None, [{"cells": 0} for _ in known["names"]]
+    overall, each = expected_errors(hidden.columns, hidden.errors, known["spread"])
+    if overall is not None:
         overall["level"] = LEVEL
-    return overall, each
+    usual = {int(j): _usual(labels) for j, labels in known["labels"].items()}
+    for j, often in usual.items():
+        mine = hidden.wrong[hidden.label_columns == j]
+        found = wrong_labels(mine) or {"cells": len(mine)}
+        if "wrong" in found:
+            found |= {"usual": often, "relative": found["wrong"] / often if often else 0.0}
+        each[j] = found
+    wrong = wrong_labels(hidden.wrong)
+    if wrong is not None:
+        wrong["usual"] = float(np.mean([usual[j] for j in hidden.label_columns]))
+        wrong["level"] = LEVEL
+    return overall, wrong, each
 
 
-def _convergence(completer: Any, notes: list[str]) -> dict[str, Any] | None:
+def _usual(labels: dict[str, list[Any]]) -> float:
+    """Return how often the most frequent label would be wrong."""
+    total = sum(labels["observed"]) + labels["others"][0]
+    return 1 - max(labels["observed"], default=0) / max(total, 1)
+
+
+def _convergence(completer: Any) -> dict[str, Any] | None:
     result = getattr(completer, "result_", None)
-    if result is None:
-        notes.append(f"{type(completer).__name__} keeps no record of its iterations.")
-        return None
-    return curves.convergence(result)
+    return None if result is None else curves.convergence(result)
 
 
-def _spectrum(completer: Any, notes: list[str]) -> dict[str, Any] | None:
-    found = curves.spectrum(getattr(completer, "model_", None))
-    if found is None:
-        notes.append(f"{type(completer).__name__} has no spectrum to show.")
-    return found
-
-
-def _uncertain(known: Record, notes: list[str]) -> list[dict[str, Any]]:
+def _uncertain(known: Record) -> list[dict[str, Any]]:
     found = known["uncertain"]
-    if not found["rows"]:
-        notes.append("No standard deviations of cells are known, so that the least certain cells "
-                     "cannot be named.")  # fmt: skip
     parts = zip(*(found[key] for key in ("rows", "columns", "values", "deviations", "scores")),
                 strict=True)  # fmt: skip
     return [
@@ -177,6 +176,7 @@ def _uncertain(known: Record, notes: list[str]) -> list[dict[str, Any]]:
             "column": column,
             "name": clean(known["names"][column]),
             "value": clean(value, 60) if isinstance(value, str) else value,
+            "kind": known["kinds"][column],
             "deviation": deviation,
             "relative": score,
         }
@@ -184,10 +184,9 @@ def _uncertain(known: Record, notes: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _undetermined(known: Record, notes: list[str]) -> dict[str, Any] | None:
+def _undetermined(known: Record) -> dict[str, Any] | None:
     found = known["loose"]
     if found["count"] is None:
-        notes.append("Which rows are not determined by their observed cells is not known.")
         return None
     return {
         "count": found["count"],

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
-from polycomplete.report.words import clean, number, percent
+from polycomplete.report.words import clean, counted, number, percent, shown
 
 __all__ = ["text"]
 
@@ -43,11 +43,8 @@ def text(summary: dict[str, Any]) -> str:
 
 def _head(summary: dict[str, Any]) -> Iterator[str]:
     table = summary["table"]
-    rows, columns = number(table["rows"]), number(table["columns"])
-    title = (
-        f"{summary['method']}: {rows} rows, {columns} columns, "
-        f"{percent(table['missing_share'])} missing"
-    )
+    rows, columns = counted(table["rows"], "row"), counted(table["columns"], "column")
+    title = f"{summary['method']}: {rows}, {columns}, {percent(table['missing_share'])} missing"
     yield title
     yield "─" * len(title)
     for finding in summary["findings"]:
@@ -102,8 +99,11 @@ def _bars(counts: list[int]) -> str:
 
 
 def _error(error: dict[str, Any]) -> str:
-    if "rmse" not in error:
+    if "interval" not in error:
         return f"too few hidden cells ({error['cells']})" if error["cells"] else ""
+    if "wrong" in error:
+        low, high = (percent(end) for end in error["interval"])
+        return f"{percent(error['wrong'])} wrong ({low} to {high})"
     low, high = (number(end) for end in error["interval"])
     return f"{number(error['rmse'])} ({low} to {high})"
 
@@ -113,8 +113,12 @@ def _uncertain(summary: dict[str, Any]) -> Iterator[str]:
     if cells:
         yield "Least certain cells"
     for cell in cells:
-        value = cell["value"] if isinstance(cell["value"], str) else number(cell["value"])
-        yield f"  row {cell['row']}, {_short(cell['name'])}: {value} ± {number(cell['deviation'])}"
+        value = shown(cell["value"], cell["kind"])
+        yield f"  row {cell['row']}, {_short(cell['name'])}: {value} ± {_deviation(cell)}"
+
+
+def _deviation(cell: dict[str, Any]) -> str:
+    return shown(cell["deviation"], "duration" if cell["kind"] == "date" else cell["kind"])
 
 
 def _rows(summary: dict[str, Any]) -> Iterator[str]:

@@ -6,10 +6,13 @@ import math
 import unicodedata
 from typing import Any
 
-__all__ = ["clean", "number", "percent"]
+import numpy as np
+
+__all__ = ["clean", "counted", "number", "percent", "shown"]
 
 #: A name longer than this is cut.
 LETTERS = 120
+FARTHEST = 3e6  # days from 1970 that are still written as a date
 #: Characters that turn the direction of what follows them.
 TURNS = {"\u202a", "\u202b", "\u202c", "\u202d", "\u202e", "\u2066", "\u2067", "\u2068", "\u2069"}
 
@@ -75,6 +78,28 @@ def number(value: float | None, digits: int = 3) -> str:
     return text.rstrip("0").rstrip(".") if decimals else text
 
 
+def counted(count: int, thing: str) -> str:
+    """Return a number of things.
+
+    Parameters
+    ----------
+    count : int
+        How many.
+    thing : str
+        One of them.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{number(count)} {thing}{'' if count == 1 else 's'}"
+
+
 def percent(share: float | None) -> str:
     """Return a share in percent, never 0 or 100 where it is not.
 
@@ -89,13 +114,43 @@ def percent(share: float | None) -> str:
 
     Examples
     --------
-    >>> percent(0.5), percent(0.0001), percent(0.99999), percent(1.0), percent(0.123)
-    ('50 %', '< 0.1 %', '> 99.9 %', '100 %', '12.3 %')
+    >>> percent(0.5), percent(0.0005), percent(3e-7), percent(0.99999), percent(1.0), percent(0.123)
+    ('50 %', '0.05 %', '3e-05 %', '> 99.9 %', '100 %', '12.3 %')
     """
     if share is None:
         return "–"
     if 0 < share < 0.001:
-        return "< 0.1 %"
+        return f"{100 * share:.2f} %" if share > 1e-4 else f"{100 * share:.0e} %"
     if 0.999 < share < 1:
         return "> 99.9 %"
     return f"{round(100 * share, 1):g} %"
+
+
+def shown(value: float | str | None, kind: str = "number", digits: int = 3) -> str:
+    """Return a value of a column as people read it.
+
+    Parameters
+    ----------
+    value : float, str or None
+        A number, a label, or days since 1970 (dates) or as such (durations).
+    kind : str
+        Of the column.
+    digits : int
+        So many that count.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> shown(18262.4, "date"), shown(2.5, "duration"), shown(2.5), shown("red", "text")
+    ('2020-01-01', '2.5 days', '2.5', 'red')
+    """
+    if isinstance(value, str):
+        return value
+    if value is None or kind not in ("date", "duration"):
+        return number(value, digits)
+    if kind == "duration" or abs(value) > FARTHEST:
+        return f"{number(value, digits)} days"
+    return str(np.datetime64(math.floor(value), "D"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -19,6 +19,7 @@ from polycomplete.tables.decode import Decoder, Probabilities
 from polycomplete.tables.encode import Encoding
 from polycomplete.tables.method import checked, prepared
 from polycomplete.tables.reading import read
+from polycomplete.tables.remembering import remember
 from polycomplete.tables.schema import Column, learn_schema, table
 from polycomplete.tables.settings import (
     check_choices,
@@ -28,6 +29,9 @@ from polycomplete.tables.settings import (
     listed,
 )
 from polycomplete.tables.writing import replaced, write
+
+if TYPE_CHECKING:
+    from polycomplete.report import Report
 
 __all__ = ["TableCompleter"]
 
@@ -228,6 +232,14 @@ class TableCompleter(TransformerMixin, BaseEstimator):
         """
         save(self, path)
 
+    @property
+    def report_(self) -> Report:
+        """The report of the fit: shown as a page in notebooks, ``report_.write(path)`` keeps it."""
+        from polycomplete.report import Report  # by need, as completers do
+
+        check_is_fitted(self)
+        return Report.of(self)
+
     def _fit(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
         """Learn everything; return which cells are there, and the completed matrix."""
         self._learn_schema(frame)
@@ -248,6 +260,9 @@ class TableCompleter(TransformerMixin, BaseEstimator):
         self.proba_ = self._decoder().missing_classes(completed, there)
         spread = getattr(self.method_, "cell_std_", None)
         self.cell_std_ = None if spread is None else self._decoder().deviations(spread)
+        determined = getattr(self.method_, "row_determined_", None)
+        found = self._decoder().numbers(completed)
+        self._record = remember(self.schema_, numbers, found, self.cell_std_, determined)
         return there, completed
 
     def _learn_schema(self, frame: Any) -> None:
