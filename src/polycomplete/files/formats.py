@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import IO
 
 from polycomplete.files.binary import BINARY, read_binary, write_binary
-from polycomplete.files.table import Dialect, Reading, Table, TableFileError
+from polycomplete.files.reading import Reading
+from polycomplete.files.table import Dialect, Table, TableFileError
 from polycomplete.files.text import PLAIN, read_text, write_text
 from polycomplete.files.whole import written_whole
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from polycomplete._optional import need
-from polycomplete.files.cells import MARKERS, as_text
+from polycomplete.files.cells import as_text
 
-__all__ = ["Dialect", "Reading", "Table", "TableFileError"]
+__all__ = ["Dialect", "Table", "TableFileError"]
 
 
 class TableFileError(ValueError):
@@ -21,40 +21,6 @@ class TableFileError(ValueError):
     >>> issubclass(TableFileError, ValueError)
     True
     """
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What a reader has to be told where a file does not speak for itself.
-
-    Attributes
-    ----------
-    delimiter : str or None
-        What stands between the cells of a text file; None for the usual, or what the header
-        suggests.
-    missing : tuple of str
-        What stands for a missing cell, besides :data:`~polycomplete.files.cells.MARKERS`.
-    encoding, decimal : str
-        Of a text file: how bytes become letters; what stands before decimals.
-    header : bool
-        Whether a text file begins with the names of its columns.
-
-    Examples
-    --------
-    >>> "-999" in Reading(missing=("-999",)).markers
-    True
-    """
-
-    delimiter: str | None = None
-    missing: tuple[str, ...] = ()
-    encoding: str = "utf-8"
-    decimal: str = "."
-    header: bool = True
-
-    @property
-    def markers(self) -> tuple[str, ...]:
-        """All that stands for a missing cell."""
-        return (*MARKERS, *self.missing)
 
 
 @dataclass(frozen=True)
@@ -125,6 +91,15 @@ class Table:
         """Say where a cell is, as somebody who looks into the file would."""
         where = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
         return f"{self.name}, {where}, column {column!r}"
+
+    def text_of(self, name: str) -> Any:
+        """Return a column as text, also where it could be read as numbers; null where missing."""
+        pl = need("polars", "cli", "Reading a table")
+        column = self.frame[name]
+        if not column.dtype.is_numeric():
+            return column
+        texts = column.cast(pl.String) if self.texts is None else self.texts[name].str.strip_chars()
+        return pl.select(pl.when(column.is_not_null()).then(texts)).to_series().alias(name)
 
     def completed(self, columns: Any) -> Table:
         """Return the table with its missing cells taken from completed columns.

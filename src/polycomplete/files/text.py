@@ -19,7 +19,8 @@ import numpy as np
 
 from polycomplete._optional import need
 from polycomplete.files.cells import meaning
-from polycomplete.files.table import Dialect, Reading, Table, TableFileError, written
+from polycomplete.files.reading import Reading
+from polycomplete.files.table import Dialect, Table, TableFileError, written
 
 __all__ = ["read_text", "write_text"]
 

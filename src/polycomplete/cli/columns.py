@@ -1,0 +1,156 @@
+"""Which columns of a table are used, and which are left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from polycomplete.cli.failures import Failure
+from polycomplete.cli.talk import Talk
+from polycomplete.files import Table
+
+__all__ = ["MOST_TEXTS", "are_numbers", "find", "sample", "usable"]
+
+#: A column with more different texts than this holds names, not kinds.
+MOST_TEXTS = 50
+
+
+def find(table: Table, names: Iterable[str]) -> list[str]:
+    """Return names of columns; raise where a table has no such column.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    names : iterable of str
+        What the user calls them.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> find(Table("a.csv", pl.DataFrame({"age": [1]})), ["age"])
+    ['age']
+    """
+    known, names = table.frame.columns, list(names)
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; it has {_listed(known)}."
+            raise Failure(f"{table.name} has no column {name!r}{hint}")
+    return names
+
+
+def usable(table: Table, ids: Iterable[str], talk: Talk) -> list[str]:
+    """Return the columns that can be used; say which are left alone, and why.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    ids : iterable of str
+        Columns that the user wants left alone.
+    talk : Talk
+        Where to say it.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> table = Table("a.csv", pl.DataFrame({"age": [1, None], "who": ["A", "B"]}))
+    >>> usable(table, ["who"], Talk())
+    ['age']
+    """
+    left = set(find(table, ids))
+    used = []
+    for column in table.frame:
+        if column.name in left:
+            continue
+        why = _unusable(column)
+        if why is None:
+            used.append(column.name)
+        else:
+            talk.note(f"column {column.name!r} {why}.")
+    if not used:
+        raise Failure(f"{table.name} has no column that can be completed.")
+    return used
+
+
+def _unusable(column: Any) -> str | None:
+    """Return why a column is left alone; None where it is used."""
+    dtype = column.dtype
+    if column.null_count() == len(column):
+        return "has no value at all and stays empty"
+    if dtype.is_numeric() or dtype.is_temporal() or str(dtype) == "Boolean":
+        return None
+    if str(dtype).startswith(("String", "Categorical", "Enum")):
+        count = column.drop_nulls().n_unique()
+        if count <= MOST_TEXTS:
+            return None
+        return f"holds {count} different texts, more than {MOST_TEXTS}, and is left alone"
+    return f"holds {dtype}, which cannot be completed, and is left alone"
+
+
+def sample(frame: Any, rows: int, seed: int, talk: Talk) -> Any:
+    """Return some rows of a large table, all of a small one.
+
+    Parameters
+    ----------
+    frame : polars DataFrame
+        The table.
+    rows : int
+        At most.
+    seed : int
+        Chooses them.
+    talk : Talk
+        Where to say it.
+
+    Returns
+    -------
+    polars DataFrame
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> len(sample(pl.DataFrame({"a": range(100)}), 10, 0, Talk(quiet=True)))
+    10
+    """
+    if len(frame) <= rows:
+        return frame
+    talk.note(f"{rows} of {len(frame)} rows are used, drawn at random (--rows).")
+    chosen = np.random.default_rng(seed).choice(len(frame), rows, replace=False)
+    return frame[np.sort(chosen)]
+
+
+def are_numbers(frame: Any) -> bool:
+    """Return whether a table is a matrix of numbers.
+
+    Parameters
+    ----------
+    frame : polars DataFrame
+        The columns in question.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> are_numbers(pl.DataFrame({"a": [1.5]})), are_numbers(pl.DataFrame({"a": ["x"]}))
+    (True, False)
+    """
+    return all(dtype.is_numeric() for dtype in frame.dtypes)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")

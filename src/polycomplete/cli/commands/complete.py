@@ -1,0 +1,147 @@
+"""``polycomplete complete``: a table with holes in, a complete one out."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from polycomplete.cli.app import command
+from polycomplete.cli.options import Force, Ids, Method, Output, Seed, Source
+from polycomplete.cli.talk import Talk
+from polycomplete.files.reading import Reading
+
+if TYPE_CHECKING:
+    from polycomplete.files import Table
+
+__all__: list[str] = []
+
+
+def _kind_of_report(path: str | None) -> str | None:
+    if path and not path.lower().endswith((".html", ".htm", ".json", ".txt")):
+        raise typer.BadParameter(f"{path} must end with .html, .json or .txt.")
+    return path
+
+
+ReportFile = Annotated[
+    str | None,
+    typer.Option(
+        "--report",
+        metavar="FILE",
+        show_default=False,
+        callback=_kind_of_report,
+        help="Write a report too: a page (.html), JSON (.json) or text (.txt).",
+    ),
+]
+ModelFile = Annotated[
+    str | None,
+    typer.Option(
+        "--save",
+        metavar="FILE",
+        show_default=False,
+        help="Keep the model in this file, for the command apply.",
+    ),
+]
+
+
+@command(
+    "polycomplete complete data.csv -o complete.csv",
+    "polycomplete complete data.csv --id name --missing -999 --report report.html",
+    "polycomplete complete data.csv --method lrmc --save model.skops",
+    "cat data.csv | polycomplete complete - > complete.csv",
+)
+def complete(
+    table: Source,
+    how: Reading,
+    talk: Talk,
+    output: Output = None,
+    method: Method = "pmc-w",
+    report: ReportFile = None,
+    save: ModelFile = None,
+    ids: Ids = None,
+    seed: Seed = 0,
+    force: Force = False,
+) -> None:
+    """Fill in the missing cells of a table.
+
+    Cells that are there stay as they are, in text files to the letter. The result is written whole
+    or not at all.
+    """
+    from polycomplete.cli import completing
+    from polycomplete.cli.columns import usable
+    from polycomplete.cli.outputs import beside, check_outputs
+    from polycomplete.files import read_table, write_table
+
+    output = output or beside(table, "complete")
+    check_outputs(talk, output, report, save, force=force)
+    given = read_table(table, how)
+    frame = given.frame.select(usable(given, ids or (), talk))
+    missing = sum(frame.null_count().row(0))
+    estimator, completed = completing.make(method, frame, seed), frame
+    if not missing:
+        talk.note("nothing is missing; the table is written as it is.")
+    if missing or save or report:
+        with talk.working(f"completing {missing} cells by {method}"):
+            completed = completing.fit_transform(estimator, frame)
+    made = given.completed(completed)
+    write_table(made, output, force=force)
+    talk.wrote("output", output)
+    if report:
+        _report(report, estimator, frame, completed)
+        talk.wrote("report", report)
+    if save:
+        _save(save, estimator)
+        talk.wrote("model", save)
+    facts = _counts(given, made, frame, estimator) | {"method": method, "seed": seed}
+    talk.done(_sentence(facts, talk.seconds), facts)
+
+
+def _report(path: str, estimator: Any, frame: Any, completed: Any) -> None:
+    from polycomplete.cli.completing import as_input
+    from polycomplete.report import Report
+
+    line = shlex.join(["polycomplete", *sys.argv[1:]])
+    given, found = as_input(estimator, frame), as_input(estimator, completed)
+    Report.of(estimator, given, found, command=line).write(path)
+
+
+def _save(path: str, estimator: Any) -> None:
+    from polycomplete.persistence import save
+
+    save(estimator, path)
+
+
+def _counts(given: Table, made: Table, frame: Any, estimator: Any) -> dict[str, Any]:
+    from polycomplete.cli.completing import expected_error
+
+    method = getattr(estimator, "method_", estimator)
+    determined = getattr(method, "row_determined_", None)
+    return {
+        "input": given.name,
+        "rows": given.frame.height,
+        "columns": given.frame.width,
+        "completed": sum(frame.null_count().row(0)),
+        "still_missing": sum(made.frame.null_count().row(0)),
+        "expected_error": expected_error(estimator, frame),
+        "undetermined_rows": None if determined is None else int((~determined).sum()),
+    }
+
+
+def _sentence(facts: dict[str, Any], seconds: float) -> str:
+    cells, completed = facts["rows"] * facts["columns"], facts["completed"]
+    said = (
+        f"Completed {completed} of {cells} cells ({completed / cells:.1%}) by {facts['method']} "
+        f"in {seconds:.1f} s."
+    )
+    error = facts["expected_error"]
+    if error:
+        low, high = error["interval"]
+        said += (
+            f"\nExpected error: {error['relative']:.2f} of a column's spread "
+            f"({low:.2f} to {high:.2f}; 1 is what the mean gives)."
+        )
+    if facts["undetermined_rows"]:
+        said += f"\nRows that their cells do not determine: {facts['undetermined_rows']}."
+    return said
