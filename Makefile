@@ -13,7 +13,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads \
-	bench-partial bench-skip bench-tables bench-hopkins bench-recovery bench-scale pictures clean
+	bench-partial bench-skip bench-tables bench-hopkins bench-recovery bench-scale bench-dask pictures clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -55,6 +55,9 @@ bench-recovery: $(VENV)/.ready  ## What the landmark engine recovers, with targe
 
 bench-scale: $(VENV)/.ready  ## Growth with the rows, arithmetic, new rows, peers
 	$(PY) benchmarks/bench_scale.py --out $(OUT)/benchmarks --picture docs/scale.png
+
+bench-dask: $(VENV)/.ready  ## Five million rows from Parquet to Parquet by one and two workers
+	$(PY) benchmarks/bench_dask.py --out $(OUT)/benchmarks
 
 bench-subspaces: $(VENV)/.ready  ## Unions of subspaces: VMC and LADMC on their home ground
 	$(PY) benchmarks/bench_subspaces.py --out $(OUT)/benchmarks --jobs $(JOBS)
