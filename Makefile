@@ -45,7 +45,7 @@ test-oldest:  ## The tests with the oldest supported dependencies, in an environ
 test-wheel: $(VENV)/.ready  ## Build the wheel, install it alone in a clean environment, use it
 	$(PY) tests/wheel.py
 
-bench: bench-anchors bench-recovery bench-scale bench-subspaces bench-tables bench-hopkins bench-solver bench-skip bench-threads bench-partial  ## All benchmarks
+bench: bench-anchors bench-recovery bench-scale bench-dask bench-subspaces bench-tables bench-hopkins bench-solver bench-skip bench-threads bench-partial  ## All benchmarks
 
 bench-anchors: $(VENV)/.ready  ## Error and seconds of every method against its authors' code
 	$(PY) benchmarks/bench_anchors.py --out $(OUT)/benchmarks --jobs $(JOBS)
