@@ -62,7 +62,7 @@ def _blocks(summary: dict[str, Any]) -> list[str]:
     """Return for each column of tiles the names of the columns in it."""
     names = [column["name"] for column in summary["columns"]]
     width = len(summary["table"]["tiles"][0])
-    edges = [len(names) * i // width for i in range(width + 1)]
+    edges = [len(names) * i // max(width, 1) for i in range(width + 1)]
     return [
         names[begin] if end - begin == 1 else f"{names[begin]} … {names[end - 1]}"
         for begin, end in pairwise(edges)
