@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import warnings
@@ -69,7 +70,7 @@ def command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., Non
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
         shown = "\n".join(f"  $ {example}" for example in examples)
-        text = f"{function.__doc__}\n\n\b\nExamples:\n{shown}\n"
+        text = f"{inspect.cleandoc(function.__doc__ or '')}\n\n\b\nExamples:\n{shown}\n"
         app.command(function.__name__, help=text)(grouped(function, _guarded))
         return function
 

@@ -12,7 +12,7 @@ from polycomplete.cli.failures import Failure
 from polycomplete.cli.talk import Talk
 from polycomplete.files import Table
 
-__all__ = ["MOST_TEXTS", "are_numbers", "find", "sample", "usable"]
+__all__ = ["MOST_TEXTS", "are_numbers", "find", "numbers", "sample", "usable"]
 
 #: A column with more different texts than this holds names, not kinds.
 MOST_TEXTS = 50
@@ -98,6 +98,38 @@ def _unusable(column: Any) -> str | None:
             return None
         return f"holds {count} different texts, more than {MOST_TEXTS}, and is left alone"
     return f"holds {dtype}, which cannot be completed, and is left alone"
+
+
+def numbers(table: Table, ids: Iterable[str], talk: Talk) -> Any:
+    """Return the columns of numbers of a table; say which others are left alone.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    ids : iterable of str
+        Columns that the user wants left alone.
+    talk : Talk
+        Where to say it.
+
+    Returns
+    -------
+    polars DataFrame
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> table = Table("a.csv", pl.DataFrame({"age": [1, None], "kind": ["A", "B"]}))
+    >>> numbers(table, [], Talk(quiet=True)).columns
+    ['age']
+    """
+    frame = table.frame.select(usable(table, ids, talk))
+    odd = [column.name for column in frame if not column.dtype.is_numeric()]
+    if odd:
+        talk.note(f"columns without numbers are left alone: {_listed(odd)}.")
+    if len(odd) == frame.width:
+        raise Failure(f"{table.name} has no column of numbers.")
+    return frame.drop(odd)
 
 
 def sample(frame: Any, rows: int, seed: int, talk: Talk) -> Any:

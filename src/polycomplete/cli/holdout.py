@@ -49,8 +49,8 @@ class Score:
     @property
     def loss(self) -> float:
         """What is ranked by: the mean of error and share wrong, of what there is."""
-        parts = [np.mean(part) for part in (self.errors, self.wrong) if not np.isnan(part).any()]
-        return float(np.mean(parts)) if parts and self.errors else float("inf")
+        parts = [mean for mean in map(_mean, (self.errors, self.wrong)) if mean is not None]
+        return float(np.mean(parts)) if parts else float("inf")
 
     def facts(self) -> dict[str, Any]:
         """Return it as plain numbers; None where there is none."""

@@ -95,7 +95,10 @@ class Talk:
         if self.json:
             self.result(facts | self.written)
             return
-        for line in (sentence, *(f"{what}: {path}" for what, path in self.written.items())):
+        for line in (
+            sentence,
+            *(f"{what.capitalize()}: {path}" for what, path in self.written.items()),
+        ):
             if not self.quiet:
                 self.error(line)
 

@@ -42,14 +42,15 @@ def apply(
     Each row is completed by itself: the answer does not depend on the other rows. Columns that the
     model does not know are left alone.
     """
-    from polycomplete.cli import completing
     from polycomplete.cli.outputs import beside, check_outputs
     from polycomplete.files import read_table, write_table
 
     output = output or beside(table, "complete")
     check_outputs(talk, output, force=force)
-    estimator = _load(model)
     given = read_table(table, how)
+    estimator = _load(model)
+    from polycomplete.cli import completing  # a second: only when both can be read
+
     frame = _fitting(given, estimator, model)
     given = replace(given, frame=given.frame.with_columns(frame))
     missing = sum(frame.null_count().row(0))

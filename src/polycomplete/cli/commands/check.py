@@ -44,7 +44,6 @@ def check(
     dimensions the rows seem to have; what error to expect, from cells that are hidden and
     completed; and which method to take.
     """
-    from polycomplete.cli.checking import measure
     from polycomplete.cli.columns import sample, usable
     from polycomplete.cli.missingness import by_column, by_row, mask_of, patterns
     from polycomplete.files import read_table
@@ -52,6 +51,8 @@ def check(
     given = read_table(table, how)
     used = usable(given, ids or (), talk)
     frame = given.frame.select(used)
+    from polycomplete.cli.checking import measure  # a second: only when the table is a table
+
     with talk.working("trying methods", total=REPEATS * len(CANDIDATES)) as step:
         part = sample(frame, rows, seed, talk)
         tried = measure(part, CANDIDATES, share=SHARE, repeats=REPEATS, seed=seed, step=step)

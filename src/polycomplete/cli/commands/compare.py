@@ -65,7 +65,6 @@ def compare(
     back is compared with what was hidden. Numbers count by their error in units of the column's
     spread (1 is about what the mean gives), texts by the share that is wrong.
     """
-    from polycomplete.cli import holdout
     from polycomplete.cli.columns import sample, usable
     from polycomplete.cli.ranking import ranking
     from polycomplete.files import read_table
@@ -75,6 +74,8 @@ def compare(
     names = (
         list(METHODS) if "all" in methods.split(",") else [n.strip() for n in methods.split(",")]
     )
+    from polycomplete.cli import holdout  # a second: only when the table is a table
+
     scores = [holdout.Score(name) for name in names]
     facts = {"input": given.name, "rows": len(frame), "share": share, "repeats": repeats}
     settings: dict[str, Any] = {"share": share, "repeats": repeats, "seed": seed}

@@ -69,7 +69,6 @@ def complete(
     Cells that are there stay as they are, in text files to the letter. The result is written whole
     or not at all.
     """
-    from polycomplete.cli import completing
     from polycomplete.cli.columns import usable
     from polycomplete.cli.outputs import beside, check_outputs
     from polycomplete.files import read_table, write_table
@@ -79,12 +78,12 @@ def complete(
     given = read_table(table, how)
     frame = given.frame.select(usable(given, ids or (), talk))
     missing = sum(frame.null_count().row(0))
-    estimator, completed = completing.make(method, frame, seed), frame
+    estimator, completed = None, frame
     if not missing:
         talk.note("nothing is missing; the table is written as it is.")
     if missing or save or report:
         with talk.working(f"completing {missing} cells by {method}"):
-            completed = completing.fit_transform(estimator, frame)
+            estimator, completed = _completed(frame, method, seed)
     made = given.completed(completed)
     write_table(made, output, force=force)
     talk.wrote("output", output)
@@ -96,6 +95,14 @@ def complete(
         talk.wrote("model", save)
     facts = _counts(given, made, frame, estimator) | {"method": method, "seed": seed}
     talk.done(_sentence(facts, talk.seconds), facts)
+
+
+def _completed(frame: Any, method: str, seed: int) -> tuple[Any, Any]:
+    """Return the fitted estimator and the completed columns."""
+    from polycomplete.cli.completing import fit_transform, make
+
+    estimator = make(method, frame, seed)
+    return estimator, fit_transform(estimator, frame)
 
 
 def _report(path: str, estimator: Any, frame: Any, completed: Any) -> None:
@@ -114,8 +121,6 @@ def _save(path: str, estimator: Any) -> None:
 
 
 def _counts(given: Table, made: Table, frame: Any, estimator: Any) -> dict[str, Any]:
-    from polycomplete.cli.completing import expected_error
-
     method = getattr(estimator, "method_", estimator)
     determined = getattr(method, "row_determined_", None)
     return {
@@ -124,9 +129,15 @@ def _counts(given: Table, made: Table, frame: Any, estimator: Any) -> dict[str, 
         "columns": given.frame.width,
         "completed": sum(frame.null_count().row(0)),
         "still_missing": sum(made.frame.null_count().row(0)),
-        "expected_error": expected_error(estimator, frame),
+        "expected_error": None if estimator is None else _expected(estimator, frame),
         "undetermined_rows": None if determined is None else int((~determined).sum()),
     }
+
+
+def _expected(estimator: Any, frame: Any) -> dict[str, Any] | None:
+    from polycomplete.cli.completing import expected_error
+
+    return expected_error(estimator, frame)
 
 
 def _sentence(facts: dict[str, Any], seconds: float) -> str:

@@ -1,0 +1,227 @@
+"""The installed program, run as users run it: on files, with pipes, and when things go wrong."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+PROGRAM = shutil.which("polycomplete", path=str(Path(sys.executable).parent))
+TEXT = "id,a,b,c,kind\n" + "".join(
+    f"r{i:03},{i / 10:.2f},{'NA' if i % 5 == 0 else f'{i / 5:.1f}'},{100 + i},"
+    f"{'' if i % 9 == 4 else 'low' if i < 20 else 'high'}\n"
+    for i in range(40)
+)
+
+
+def run(*arguments, cwd, given=None, **options):
+    """Run the program; return exit code, standard output and standard error."""
+    assert PROGRAM, "install the package first: python -m pip install -e ."
+    done = subprocess.run(
+        [PROGRAM, *map(str, arguments)],
+        cwd=cwd,
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=os.environ | {"COLUMNS": "100", "OPENBLAS_NUM_THREADS": "1"},
+        **options,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Give a folder with a table in it."""
+    (tmp_path / "data.csv").write_text(TEXT)
+    return tmp_path
+
+
+def cells(path):
+    return [line.split(",") for line in Path(path).read_text().splitlines()]
+
+
+def test_complete_fills_what_is_missing_and_nothing_else(folder):
+    command = ["complete", "data.csv", "--method", "lrmc", "--id", "id"]
+    command += ["--save", "model.skops", "--report", "report.html"]
+    code, out, err = run(*command, cwd=folder)
+    assert (code, out) == (0, ""), err
+    assert "Completed 12 of 200 cells (6.0%) by lrmc" in err
+    assert "Output: data-complete.csv" in err
+    before, after = cells(folder / "data.csv"), cells(folder / "data-complete.csv")
+    assert before[0] == after[0]
+    for old, new in zip(before, after, strict=True):
+        kept = [(x, y) for x, y in zip(old, new, strict=True) if x not in ("", "NA")]
+        assert all(x == y for x, y in kept)
+        assert "" not in new
+        assert "NA" not in new
+    assert {row[4] for row in after[1:]} == {"low", "high"}
+    assert "<html" in (folder / "report.html").read_text()
+    new = "id,kind,a,b,c,more\nx,low,1.5,,115,7\n"
+    code, out, err = run("apply", "model.skops", "-", cwd=folder, given=new)
+    assert code == 0, err
+    name, kind, a, b, c, more = out.splitlines()[1].split(",")
+    assert (name, kind, a, c, more) == ("x", "low", "1.5", "115", "7")
+    assert abs(float(b) - 3) < 0.5
+
+
+def test_complete_goes_through_pipes(folder):
+    code, out, err = run(
+        "complete", "-", "--method", "mean", "-q", cwd=folder, given="a\n1\nNA\n3\n"
+    )
+    assert (code, out, err) == (0, "a\n1\n2\n3\n", "")
+
+
+def test_complete_says_what_it_did_as_json(folder):
+    np.save(folder / "x.npy", np.array([[1.0, 2], [2, 4], [3, np.nan]]))
+    arguments = ["--method", "mean", "-o", "y.parquet", "--json"]
+    code, out, err = run("complete", "x.npy", *arguments, cwd=folder)
+    assert (code, err) == (0, "")
+    facts = json.loads(out)
+    assert (facts["completed"], facts["still_missing"], facts["output"]) == (1, 0, "y.parquet")
+    assert pl.read_parquet(folder / "y.parquet").rows()[2] == (3.0, 3.0)
+
+
+def test_without_missing_values_the_table_is_copied(folder):
+    (folder / "full.csv").write_text("a,b\n1.0,x\n2,y\n")
+    code, _, err = run("complete", "full.csv", cwd=folder)
+    assert code == 0
+    assert "nothing is missing" in err
+    assert (folder / "full-complete.csv").read_text() == "a,b\n1.0,x\n2,y\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "code", "says"),
+    [
+        (None, [], 3, "There is no file bad.csv."),
+        (b"a,b\n1,\xe4\n", [], 3, "bad.csv, line 2: byte 0xe4 is not utf-8"),
+        (b"a,b\n1,2\n1,2,3\n", [], 3, "bad.csv, line 3: 3 cells, but 2 columns"),
+        (b"a,a\n1,2\n", [], 3, "bad.csv: columns 1 and 2 are both called 'a'"),
+        (b"", [], 3, "bad.csv is empty"),
+        (b"a\n1\n", ["-o", "taken.csv"], 4, "taken.csv exists already; choose another name or"),
+        (b"a\n1\n", ["-o", "none/x.csv"], 4, "There is no folder none"),
+        (b"a\n1\n", ["-o", "x.html"], 2, "x.html does not say what kind of table to write"),
+        (b"a\n1\n", ["-o", "-", "--json"], 2, "--json and the table both go to standard output"),
+        (b"a\n1\n", ["--id", "b"], 1, "bad.csv has no column 'b'; it has a."),
+        (b"a\nNA\n", [], 1, "bad.csv has no column that can be completed"),
+    ],
+)
+def test_failures_are_one_line_and_leave_nothing(folder, content, arguments, code, says):
+    if content is not None:
+        (folder / "bad.csv").write_bytes(content)
+    (folder / "taken.csv").write_text("mine")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    found, out, err = run("complete", "bad.csv", *arguments, cwd=folder)
+    assert (found, out) == (code, "")
+    *notes, line = err.splitlines()
+    assert line.startswith("polycomplete: ")
+    assert says in line
+    assert all(note.startswith("note: ") for note in notes)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_wrong_command_lines_are_refused(folder):
+    for arguments in (["complete"], ["complete", "data.csv", "--method", "magic"], ["dance"]):
+        code, _, err = run(*arguments, cwd=folder)
+        assert code == 2
+        assert "Usage: polycomplete" in err
+
+
+def test_force_replaces_a_file(folder):
+    (folder / "out.csv").write_text("mine")
+    arguments = ["--method", "mean", "--id", "kind", "-o", "out.csv", "--force"]
+    assert run("complete", "data.csv", *arguments, cwd=folder)[0] == 0
+    assert len(cells(folder / "out.csv")) == 41
+
+
+def test_a_full_disk_leaves_what_was_there(folder):
+    (folder / "data-complete.csv").write_text("what was there")
+
+    def small_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
+
+    arguments = ["--method", "mean", "--id", "kind", "--force"]
+    code, _, err = run("complete", "data.csv", *arguments, cwd=folder, preexec_fn=small_files)
+    assert code == 4
+    assert err.splitlines()[-1] == "polycomplete: [Errno 27] File too large"
+    assert (folder / "data-complete.csv").read_text() == "what was there"
+    assert sorted(path.name for path in folder.iterdir()) == ["data-complete.csv", "data.csv"]
+
+
+def test_an_interrupt_in_the_middle_leaves_nothing(folder):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(1500, 30))
+    rows[rng.random(rows.shape) < 0.3] = np.nan
+    names = [f"x{j}" for j in range(30)]
+    frame = pl.DataFrame(rows, schema=names).with_columns(nothing=pl.lit(None, pl.Float64))
+    frame.fill_nan(None).write_parquet(folder / "large.parquet")
+    command = [PROGRAM, "complete", "large.parquet", "--method", "srmc"]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+        # The note comes when the table is read and the work begins.
+        assert process.stderr.readline().startswith("note: column 'nothing' has no value at all")
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+    assert process.returncode == 130
+    assert len(rest.splitlines()) == 1
+    assert rest.startswith("Interrupted after")
+    assert "nothing was written" in rest
+    assert sorted(path.name for path in folder.iterdir()) == ["data.csv", "large.parquet"]
+
+
+def test_apply_refuses_what_is_not_a_model(folder):
+    for arguments, code, says in [
+        (["data.csv", "data.csv"], 3, "data.csv is not a model file"),
+        (["none.skops", "data.csv"], 3, "none.skops cannot be read: No such file or directory."),
+    ]:
+        found, out, err = run("apply", *arguments, cwd=folder)
+        assert (found, out) == (code, "")
+        assert says in err
+
+
+def test_check_looks_at_a_table(folder):
+    code, out, err = run("check", "data.csv", "--id", "id", "--json", cwd=folder)
+    assert code == 0, err
+    facts = json.loads(out)
+    assert (facts["rows"], facts["missing"]) == (40, 12)
+    assert facts["by_column"][1]["missing"] == 8
+    assert facts["by_row"]["complete"] == 28
+    assert {"columns": ["b"], "rows": 8} in facts["patterns"]
+    assert facts["recommended"]["worthwhile"]
+    assert {one["method"] for one in facts["holdout"]} == {"pmc-w", "lrmc", "knn", "mean"}
+
+
+def test_compare_ranks_methods(folder):
+    arguments = ["--methods", "mean,knn", "--repeats", "2", "--id", "id"]
+    code, out, err = run("compare", "data.csv", *arguments, cwd=folder)
+    assert code == 0, err
+    assert out.split()[:4] == ["method", "error", "wrong", "seconds"]
+    assert out.index("knn") < out.index("mean")
+
+
+def test_cluster_adds_a_column(folder):
+    rng = np.random.default_rng(0)
+    points = np.vstack([rng.normal(size=(20, 1)) * rng.normal(size=5) for _ in range(2)])
+    names = list("abcde")
+    pl.DataFrame(points, schema=names).write_csv(folder / "points.csv")
+    arguments = ["-k", "2", "--method", "lrmc", "-o", "out.tsv"]
+    code, _, err = run("cluster", "points.csv", *arguments, cwd=folder)
+    assert code == 0, err
+    assert "Found 2 clusters of 20, 20 rows." in err
+    found = pl.read_csv(folder / "out.tsv", separator="\t")
+    assert found.columns == [*names, "cluster"]
+    assert sorted({*found["cluster"][:20]} | {*found["cluster"][20:]}) == [1, 2]
+    assert len({*found["cluster"][:20]}) == 1
+
+
+def test_info_and_version(folder):
+    code, out, _ = run("info", "--json", cwd=folder)
+    assert code == 0
+    assert json.loads(out)["libraries"]["numpy"] == np.__version__
+    assert run("--version", cwd=folder)[1].startswith("polycomplete ")
