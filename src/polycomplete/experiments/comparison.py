@@ -10,7 +10,7 @@ from polycomplete.experiments.report import Verdict
 from polycomplete.experiments.results import Results
 from polycomplete.experiments.rows import OURS, PAPER, PMC, label
 
-__all__ = ["against_paper_methods", "overall", "spoken"]
+__all__ = ["against_paper_methods", "overall", "setting_by_setting", "spoken"]
 
 
 def overall(
@@ -94,6 +94,45 @@ def against_paper_methods(means: Mapping[str, float], what: str) -> list[Verdict
             )
         )
     return verdicts
+
+
+def setting_by_setting(
+    results: Results, measure: str, settings: Sequence[Mapping[str, Any]]
+) -> Verdict:
+    """Count the settings in which PMC-S or PMC-W is lowest, or level, among the paper's methods.
+
+    Parameters
+    ----------
+    results : Results
+        The trials.
+    measure : str
+        What was measured.
+    settings : sequence of mapping
+        The settings; those in which not all of the paper's methods ran are left out.
+
+    Returns
+    -------
+    Verdict
+        It holds where that is the case in most of the settings.
+
+    Examples
+    --------
+    >>> setting_by_setting(Results([]), "rse", []).word
+    'not decided'
+    """
+    winners = []
+    for setting in settings:
+        means = {m: results.mean(measure, m, **setting) for m in PAPER}
+        if not any(map(math.isnan, means.values())):
+            winners.append(min(PAPER[::-1], key=means.__getitem__))
+    won = sum(method in PMC for method in winners)
+    often = {label(m): winners.count(m) for m in PAPER if m in winners and m not in PMC}
+    told = ", ".join(f"{name} in {count}" for name, count in often.items())
+    return Verdict(
+        won > len(winners) / 2 if winners else None,
+        f"Setting by setting, PMC-S or PMC-W is lowest among the paper's methods in {won} of "
+        f"{len(winners)}" + (f"; {told}." if told else "."),
+    )
 
 
 def spoken(method: str, means: Mapping[str, float]) -> str:

@@ -100,12 +100,13 @@ class Experiment:
         self, scale: Scale, trials: int | None = None, methods: Sequence[str] | None = None
     ) -> list[Task]:
         """Return the trials to be run; `trials` and `methods` overrule what the cells say."""
-        return [
+        every = (
             Task(self.family.name, self.family.version, canonical(cell.setting), method, seed)
             for cell in self.cells(scale)
             for method in (methods or cell.methods or self.methods)
             for seed in range(trials or cell.trials)
-        ]
+        )
+        return list(dict.fromkeys(every))  # cells may overlap
 
 
 def canonical(setting: Setting) -> str:

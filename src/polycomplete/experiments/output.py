@@ -44,7 +44,7 @@ def write_output(
     asked : sequence of Experiment
         Those that were asked for; they stand on the page in any case.
     known : iterable of Experiment
-        All experiments, in the order of the page; those with stored trials are shown as well.
+        All experiments, in the order of the page; those of earlier runs are shown too.
     out : Path
         The folder.
     without_data : mapping
@@ -65,7 +65,8 @@ def write_output(
     ...     write_output(store, [], [], Path(folder), {}, []).name
     'index.html'
     """
-    shown = [e for e in known if e in asked or store.results(e.family).trials]
+    before = {name for session in store.sessions() for name in session["asked"]["names"]}
+    shown = [e for e in known if e in asked or "all" in before or e.name in before]
     sections = [_section(store, experiment, out, without_data) for experiment in shown]
     write(out / "trials.csv", store.csv().encode())
     write(out / "machine.json", (json.dumps(store.sessions(), indent=1) + "\n").encode())

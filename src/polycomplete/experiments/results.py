@@ -80,10 +80,10 @@ class Results:
         values = self.values(measure, method, **setting)
         return float(np.median(values)) if values.size else float("nan")
 
-    def seeds(self, method: str | None = None) -> int:
-        """Return how many trials a setting has at most."""
-        found = [t for t in self.trials if method in (None, t.method)]
-        return len({t.seed for t in found})
+    def counted(self) -> str:
+        """Return of how many trials a setting has the mean, at most: "one trial", "3 trials"."""
+        count = len({t.seed for t in self.trials})
+        return "one trial" if count == 1 else f"{count} trials"
 
 
 def _instance(trial: Trial) -> str:

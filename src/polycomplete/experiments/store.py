@@ -59,9 +59,8 @@ class Store:
 
     def sessions(self) -> list[dict[str, Any]]:
         """Return when the runs began that left trials here, and the facts of their machines."""
-        query = (
-            "SELECT started, facts FROM session WHERE id IN (SELECT session FROM trial) ORDER BY id"
-        )
+        used = "SELECT session FROM trial"
+        query = f"SELECT started, facts FROM session WHERE id IN ({used}) ORDER BY id"
         with closing(self._open()) as base:
             rows = base.execute(query)
             return [{"started": started, **json.loads(facts)} for started, facts in rows]

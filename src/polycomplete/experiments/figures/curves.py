@@ -67,9 +67,20 @@ def _draw(ax: Axes, panel: Panel, log: bool) -> None:
     for method, values in panel.lines.items():
         ax.plot(panel.x, values, **line_style(method))
     if log:
-        ax.set_yscale("log")
+        _log_axis(ax)
     else:
         ax.set_ylim(bottom=0)
     ax.set_title(panel.title, fontsize=10)
     ax.grid(alpha=0.3, which="both", linewidth=0.5)
     ax.set_xticks(panel.x, [f"{x:g}" for x in panel.x])
+
+
+def _log_axis(ax: Axes) -> None:
+    """Make the vertical axis logarithmic, with plain numbers; more of them where it is short."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    ax.set_yscale("log")
+    low, high = ax.get_ylim()
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 200 * low else (1,)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.yaxis.set_minor_formatter(NullFormatter())

@@ -13,9 +13,9 @@ from polycomplete.experiments.rows import label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.collections import QuadMesh
     from matplotlib.colors import LogNorm
     from matplotlib.figure import Figure as Picture
+    from matplotlib.image import AxesImage
 
 __all__ = ["Grid", "draw_heatmaps"]
 
@@ -70,15 +70,15 @@ def draw_heatmaps(grid: Grid, xlabel: str, ylabel: str, columns: int = 3) -> Pic
     picture.supxlabel(xlabel, fontsize=10)
     picture.supylabel(ylabel, fontsize=10)
     handles, names = axes.flat[0].get_legend_handles_labels()
-    picture.legend(handles, names, loc="outside lower center", ncols=3, fontsize=9)
+    picture.legend(handles, names, loc="outside upper center", ncols=3, fontsize=9)
     return picture
 
 
-def _map(ax: Axes, grid: Grid, errors: NDArray[np.float64], norm: LogNorm) -> QuadMesh:
-    """Draw one map; cells without trials stay grey, recovered ones have a dot."""
+def _map(ax: Axes, grid: Grid, errors: NDArray[np.float64], norm: LogNorm) -> AxesImage:
+    """Draw one map; cells without trials are hatched, recovered ones have a dot."""
     columns, rows = np.arange(len(grid.sizes)), np.arange(len(grid.rates))
-    ax.set_facecolor("#bbbbbb")
-    shown = ax.pcolormesh(columns, rows, errors, cmap="cividis", norm=norm, rasterized=True)
+    ax.patch.set(facecolor="white", hatch="///", edgecolor="#bbbbbb")
+    shown = ax.imshow(errors, origin="lower", aspect="auto", cmap="viridis", norm=norm)
     at_row, at_column = np.nonzero(np.nan_to_num(errors, nan=1.0) < RECOVERED)
     ax.plot(at_column, at_row, linestyle="none", marker="o", markersize=3, color="white",
             markeredgecolor="black", markeredgewidth=0.6,

@@ -37,13 +37,16 @@ def draw_surfaces(panels: Mapping[str, tuple[NDArray[np.float64], NDArray[np.int
     >>> len(draw_surfaces({"toy": (points, part)}).axes)
     1
     """
-    picture = new_picture(3.6 * len(panels), 3.7)
+    picture = new_picture(3.8 * len(panels), 4.0)
     for place, (title, (points, part)) in enumerate(panels.items(), start=1):
         ax = picture.add_subplot(1, len(panels), place, projection="3d")
         for i in np.unique(part):
-            ax.scatter(*points[part == i].T, s=7, color=_COLOURS[i % 3], marker=_MARKERS[i % 3])
-        ax.set_title(title, fontsize=10)
+            ax.scatter(*points[part == i].T, s=6, color=_COLOURS[i % 3], marker=_MARKERS[i % 3])
+        ax.set_title(title, fontsize=11, y=0.98)
+        ax.view_init(elev=24, azim=-52)
+        ax.set_box_aspect(None, zoom=0.88)
         for axis, name in zip((ax.xaxis, ax.yaxis, ax.zaxis), "xyz", strict=True):
             axis.set_ticklabels([])
             axis.set_label_text(f"${name}$")
+            axis.labelpad = -10
     return picture

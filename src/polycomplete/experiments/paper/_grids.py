@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from polycomplete.experiments.comparison import against_paper_methods, overall
+from polycomplete.experiments.comparison import (
+    against_paper_methods,
+    overall,
+    setting_by_setting,
+)
 from polycomplete.experiments.figures.heatmaps import draw_heatmaps
 from polycomplete.experiments.paper._synthetic import below_the_bound, grid_of, grid_table
 from polycomplete.experiments.report import Figure, Report
@@ -24,10 +28,10 @@ def grid_report(
         figures=[
             Figure(
                 name,
-                f"{heading} Mean relative error, at most {own.seeds()} trials a cell; dots mark "
-                "RSE < 0.01, grey cells were not run. The solid line is the paper's lower bound on "
-                "the sampling rate (where it is not to be seen it lies above one), the dotted one "
-                "the information limit.",
+                f"{heading} Mean relative error, of {own.counted()} at most; dots mark "
+                "RSE < 0.01, hatched cells were not run. The solid line is the paper's lower "
+                "bound on the sampling rate (where it is not to be seen it lies above one), the "
+                "dotted one the information limit.",
                 f"{len(methods)} heat maps of the relative error, one for each method, "
                 f"{'points' if over == 'n' else 'manifolds'} to the right and sampling rate "
                 f"upwards; errors fall towards the upper right. Means over the grid: {order}.",
@@ -41,6 +45,7 @@ def grid_report(
         tables=[grid_table(own, over, name, f"{heading} Mean RSE of all cells.")],
         verdicts=[
             *against_paper_methods(means, "mean RSE over the grid"),
+            setting_by_setting(own.shared(), "rse", settings),
             below_the_bound(own, over, pair),
         ],
     )

@@ -48,7 +48,7 @@ def report(results: Results) -> Report:
         figures=[
             Figure(
                 "hopkins",
-                f"Figure 5. Clustering error after completion, mean of {results.seeds()} trials; "
+                f"Figure 5. Clustering error after completion, mean of {results.counted()}; "
                 "clustered by sparse subspace clustering as published, our default by ours. "
                 f"{STAND_IN}",
                 "Four panels of curves, clustering error against the share of missing entries, for "
@@ -86,7 +86,7 @@ def table(results: Results, methods: list[str]) -> Table:
             for name, m, kind in shown
         ]
     header = ["sequence", "frames", "method", *(f"{rate:.0%} missing" for rate in rates)]
-    caption = f"Clustering error in %; mean of {results.seeds()} trials. {STAND_IN}"
+    caption = f"Clustering error in %; mean of {results.counted()}. {STAND_IN}"
     return Table("hopkins", caption, header, rows)
 
 

@@ -27,14 +27,19 @@ KINDS = {
 def draw(kind: str, seed: int = 0) -> Points:
     """Return points of one kind in three dimensions and the part each belongs to."""
     if kind == "subspaces":
-        return datasets.make_union_of_subspaces(
-            450, 3, n_subspaces=3, dim=2, random_state=seed, return_labels=True
+        points, part = datasets.make_union_of_subspaces(
+            1200, 3, n_subspaces=2, dim=2, random_state=seed, return_labels=True
         )
-    parts = 1 if kind == "manifold" else 3
+        # On discs, evenly: a cloud that thins out does not look like a plane.
+        radius = np.sqrt(np.random.default_rng(seed).random((len(points), 1)))
+        return radius * points / np.linalg.norm(points, axis=1, keepdims=True), part
+    if kind == "manifold":
+        return datasets.make_polynomial_manifold(
+            1500, 3, n_dims=2, degree=2, random_state=seed, return_labels=True
+        )
     return datasets.make_polynomial_manifold(
-        450, 3, n_dims=2 if parts == 1 else 1, n_manifolds=parts, random_state=seed,
-        return_labels=True,
-    )  # fmt: skip
+        600, 3, n_dims=1, n_manifolds=3, random_state=seed, return_labels=True
+    )
 
 
 def trial(setting: Mapping[str, Any], method: str, seed: int) -> dict[str, float]:
@@ -62,8 +67,8 @@ def report(results: Results) -> Report:
             Figure(
                 "manifolds",
                 "Figure 1. Data that fill three dimensions although few numbers describe a point: "
-                "(a) three planes through the origin, (b) one curved surface, (c) three curves.",
-                "Three scatter plots in space: points on three flat planes that cross in the "
+                "(a) two planes through the origin, (b) one curved surface, (c) three curves.",
+                "Three scatter plots in space: points on two flat planes that cross in the "
                 "origin; points on one bent surface; points on three bent curves.",
                 lambda: draw_surfaces(panels),
             )

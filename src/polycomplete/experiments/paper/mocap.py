@@ -39,7 +39,7 @@ def report(results: Results) -> Report:
             Figure(
                 "mocap",
                 f"Figure 6. Relative absolute error on motion capture data, subject 56; mean of "
-                f"{results.seeds()} trials. Methods that are not drawn for 56_06 (1696 frames) "
+                f"{results.counted()}. Methods that are not drawn for 56_06 (1696 frames) "
                 "were not run: their time grows with the cube of the frames.",
                 "Two panels of curves, relative absolute error against the share of missing "
                 "entries, for the recordings 56_01 and 56_06; errors grow with the share.",

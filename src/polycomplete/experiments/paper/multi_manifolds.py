@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from polycomplete.experiments.comparison import against_paper_methods, overall, spoken
+from polycomplete.experiments.comparison import (
+    against_paper_methods,
+    overall,
+    setting_by_setting,
+    spoken,
+)
 from polycomplete.experiments.experiment import Cell, Experiment, Scale
 from polycomplete.experiments.families.synthetic import SYNTHETIC
 from polycomplete.experiments.figures.curves import Panel, draw_curves
@@ -29,14 +34,15 @@ def report(results: Results) -> Report:
     own = results.where(n=EACH, rate=RATE)
     methods, counts = own.methods(ROWS), own.levels("k")
     lines = {m: [own.mean("rse", m, k=k) for k in counts] for m in methods}
-    means = overall(own, "rse", methods, [{"k": k} for k in counts])
+    settings = [{"k": k} for k in counts]
+    means = overall(own, "rse", methods, settings)
     best = min(means, key=means.__getitem__, default=OURS)
     return Report(
         figures=[
             Figure(
                 "multi-manifolds",
                 f"Figure 2 (b). Relative error against the number of manifolds k, {EACH} points on "
-                f"each, ρ = {RATE:g}; mean of {own.seeds()} trials.",
+                f"each, ρ = {RATE:g}; mean of {own.counted()}.",
                 f"Curves of the relative error against k, one for each of {len(methods)} methods; "
                 f"the lowest in mean over k is {label(best)}.",
                 lambda: draw_curves(
@@ -48,12 +54,16 @@ def report(results: Results) -> Report:
             Table(
                 "multi-manifolds",
                 f"RSE by number of manifolds k, {EACH} points on each, ρ = {RATE:g}; mean of "
-                f"{own.seeds()} trials.",
+                f"{own.counted()}.",
                 ["method", *(f"k = {k}" for k in counts)],
                 [[label(m), *lines[m]] for m in methods],
             )
         ],
-        verdicts=[*against_paper_methods(means, "mean RSE over all k"), failing(own, counts)],
+        verdicts=[
+            *against_paper_methods(means, "mean RSE over all k"),
+            setting_by_setting(own, "rse", settings),
+            failing(own, counts),
+        ],
     )
 
 

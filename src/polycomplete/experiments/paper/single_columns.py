@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from polycomplete.experiments.comparison import against_paper_methods, overall
+from polycomplete.experiments.comparison import (
+    against_paper_methods,
+    overall,
+    setting_by_setting,
+)
 from polycomplete.experiments.experiment import Cell, Experiment, Scale
 from polycomplete.experiments.families.synthetic import SYNTHETIC
 from polycomplete.experiments.figures.curves import Panel, draw_curves
@@ -30,14 +34,15 @@ def report(results: Results) -> Report:
     own = results.where(k=1, rate=RATE).only("n", SIZES)
     methods, sizes = own.methods(ROWS), own.levels("n")
     lines = {m: [own.mean("rse", m, n=n) for n in sizes] for m in methods}
-    means = overall(own, "rse", methods, [{"n": n} for n in sizes])
+    settings = [{"n": n} for n in sizes]
+    means = overall(own, "rse", methods, settings)
     best = min(means, key=means.__getitem__, default=OURS)
     return Report(
         figures=[
             Figure(
                 "single-columns",
                 f"Figure 2 (a). Relative error against the number of points n on one manifold, "
-                f"ρ = {RATE:g}; mean of {own.seeds()} trials.",
+                f"ρ = {RATE:g}; mean of {own.counted()}.",
                 f"Curves of the relative error against n, one for each of {len(methods)} methods; "
                 f"the lowest in mean over n is {label(best)}.",
                 lambda: draw_curves(
@@ -48,7 +53,7 @@ def report(results: Results) -> Report:
         tables=[
             Table(
                 "single-columns",
-                f"RSE on one manifold by n, ρ = {RATE:g}; mean of {own.seeds()} trials.",
+                f"RSE on one manifold by n, ρ = {RATE:g}; mean of {own.counted()}.",
                 ["method", *(f"n = {n}" for n in sizes)],
                 [[label(m), *lines[m]] for m in methods],
             ),
@@ -56,6 +61,7 @@ def report(results: Results) -> Report:
         ],
         verdicts=[
             *against_paper_methods(means, "mean RSE over all n"),
+            setting_by_setting(own, "rse", settings),
             falling(own, sizes),
         ],
     )

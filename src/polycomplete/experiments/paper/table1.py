@@ -71,7 +71,7 @@ def table(results: Results) -> Table:
     return Table(
         "table1",
         "Table 1. Classification errors in % with a share θ of the features removed and half of "
-        f"the labels known; mean (standard deviation) of at most {results.seeds()} trials. "
+        f"the labels known; mean (standard deviation) of {results.counted()} at most. "
         "The paper does not say which rows of Shuttle and Satimage it used: subsets here are drawn "
         "with the classes in proportion.",
         ["data", "θ", "source", *map(label, methods)],

@@ -66,7 +66,7 @@ def report(results: Results) -> Report:
             Table(
                 "theory-ranks",
                 f"Ranks of random data beside the bounds of the paper's lemma and corollary; the "
-                f"largest of {results.seeds()} draws.",
+                f"largest of {results.counted()}.",
                 ["maps", "d", "α", "q", "m", "n", "k", "rank(X)", "bound", "rank(φ(X))", "bound"],
                 rows,
             ),
