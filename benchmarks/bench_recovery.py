@@ -18,6 +18,7 @@ from joblib import Parallel, delayed
 from machine import store
 
 from polycomplete import PMC, Landmark, datasets, masks, metrics, theory
+from polycomplete.plots import plot_phase_diagram
 
 DETERMINED = 4
 #: name: rows, manifolds, observed entries of a row (or share of all), noise
@@ -147,25 +148,12 @@ def draw_phase(shares: np.ndarray, path: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.5, 4.5), layout="constrained")
-    axes = figure.subplots()
-    image = axes.imshow(shares, origin="lower", aspect="auto", cmap="cividis", vmin=0, vmax=1)
-    axes.set_xticks(range(len(PHASE_RATES)), [f"{rate:g}" for rate in PHASE_RATES])
-    axes.set_yticks(range(len(PHASE_ROWS)), [str(n) for n in PHASE_ROWS])
-    for (i, j), share in np.ndenumerate(shares):
-        colour = "black" if share > 0.5 else "white"
-        axes.text(j, i, f"{100 * share:.0f}", ha="center", va="center", color=colour, fontsize=8)
-    at = np.arange(len(PHASE_ROWS))
-    bound = [theory.sampling_bound(20, n, 3, 73) for n in PHASE_ROWS]
-    limit = [theory.information_limit(20, n, 2, 8) for n in PHASE_ROWS]
-    lines = ((bound, "the paper's bound", "-"), (limit, "information limit", ":"))
-    for rates, label, style in lines:
-        places = np.interp(rates, PHASE_RATES, range(len(PHASE_RATES)), np.nan, np.nan)
-        axes.plot(places, at, style, color="tab:red", linewidth=2.5, label=label)
-    axes.set_xlabel("share of observed entries ρ")
-    axes.set_ylabel("rows n")
-    axes.set_title("Determined rows recovered, in % (one manifold, m = 20, d = 2)")
-    figure.legend(loc="outside lower center", ncols=2)
-    figure.colorbar(image, label="share recovered")
+    bounds = {
+        "the paper's bound": [theory.sampling_bound(20, n, 3, 73) for n in PHASE_ROWS],
+        "information limit": [theory.information_limit(20, n, 2, 8) for n in PHASE_ROWS],
+    }
+    plot_phase_diagram(shares, PHASE_RATES, PHASE_ROWS, bounds=bounds, ax=figure.subplots())
+    figure.suptitle("Determined rows recovered, in % (one manifold, m = 20, d = 2)")
     figure.savefig(path, dpi=130)
 
 

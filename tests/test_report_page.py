@@ -28,8 +28,8 @@ VOID = {"meta", "link", "br", "input"}
 OWN = VOID | {
     "html", "head", "title", "style", "body", "a", "header", "div", "p", "h1", "nav", "ul", "li",
     "main", "dl", "dt", "dd", "span", "section", "h2", "h3", "figure", "svg", "rect", "path",
-    "line", "text", "figcaption", "bdi", "label", "table", "thead", "tr", "th", "tbody", "small", "td",
-    "button", "strong", "pre", "code", "details", "summary", "footer", "script",
+    "line", "text", "figcaption", "bdi", "label", "table", "thead", "tr", "th", "tbody", "small",
+    "td", "button", "strong", "pre", "code", "details", "summary", "footer", "script",
 }  # fmt: skip
 
 

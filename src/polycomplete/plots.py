@@ -1,3 +1,268 @@
-"""Pictures of data with holes and of what a completer made of them; matplotlib draws them."""
+"""Pictures of data with holes and of what a completer made of them.
 
-__all__: list[str] = []
+Every function draws on the axes that it is given, or on new ones, and returns them. matplotlib is
+loaded when the first picture is drawn (``pip install "polycomplete[plots]"``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from polycomplete.frames import to_matrix
+from polycomplete.report.cells import columns_of
+from polycomplete.report.curves import convergence, course, spectrum
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "plot_before_after",
+    "plot_convergence",
+    "plot_missingness",
+    "plot_phase_diagram",
+    "plot_spectrum",
+]
+
+#: Colours that people with any colour vision tell apart.
+SEEN, NEW = "#0072b2", "#d55e00"
+BINS = 24
+#: Names of so many columns still fit below a map.
+NAMES = 40
+
+
+def plot_missingness(X: Any, ax: Axes | None = None) -> Axes:
+    """Draw which cells of a table are missing: a line for each row, dark where missing.
+
+    Parameters
+    ----------
+    X : array-like or data frame
+        NaN, None or null where missing; columns may hold anything.
+    ax : Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> ax = plot_missingness([[1.0, None], [2.0, 3.0]])
+    >>> ax.get_title()
+    '25.0 % missing'
+    """
+    ax = _axes(ax)
+    columns = columns_of(X if hasattr(X, "columns") or isinstance(X, np.ndarray) else to_matrix(X))
+    missing = ~np.column_stack([seen for _, _, seen in columns])
+    ax.imshow(
+        missing, aspect="auto", interpolation="none", cmap=_two("#e9edf2", NEW), vmin=0, vmax=1
+    )
+    if len(columns) <= NAMES:
+        names = [name if len(name) <= 20 else name[:19] + "…" for name, _, _ in columns]
+        ax.set_xticks(range(len(names)), names, rotation=90, parse_math=False)
+    ax.set(xlabel="column", ylabel="row", title=f"{100 * missing.mean():.1f} % missing")
+    return ax
+
+
+def plot_convergence(completer: Any, ax: Axes | None = None) -> Axes:
+    """Draw how the objective came down.
+
+    Where the smoothing shrinks in stages: how far it still was above the end of its stage, on a
+    logarithmic scale; otherwise the objective itself.
+
+    Parameters
+    ----------
+    completer : estimator or Result
+        A fitted completer, or its ``result_``.
+    ax : Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from polycomplete import LRMC
+    >>> fitted = LRMC().fit([[1.0, 2.0], [2.0, 4.1], [3.0, None]])
+    >>> plot_convergence(fitted).get_xlabel()
+    'iteration'
+    """
+    ax = _axes(ax)
+    result = getattr(completer, "result_", completer)
+    if result is None:
+        raise ValueError("Nothing was iterated in this fit: no column of its data varies.")
+    stages, gaps = course(convergence(result))
+    stages = [stage for stage in stages if stage]
+    for stage in stages:
+        ax.plot(*zip(*stage, strict=True), color=SEEN)
+    for stage in stages[1:]:
+        ax.axvline(stage[0][0] - 0.5, color="#c8d0d9", linewidth=0.8, zorder=0)
+    ax.set(xlabel="iteration", title=f"{result.stop}, {result.seconds:.1f} s")
+    ax.set_ylabel("objective above the end of its stage" if gaps else "objective")
+    ax.set_yscale("log" if gaps else "linear")
+    return ax
+
+
+def plot_spectrum(completer: Any, ax: Axes | None = None) -> Axes:
+    """Draw the spectrum of what was learned, with the rank in use and the level of the smoothing.
+
+    Parameters
+    ----------
+    completer : estimator
+        A fitted completer.
+    ax : Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from polycomplete import LRMC
+    >>> fitted = LRMC(scale=None).fit([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])
+    >>> plot_spectrum(fitted).get_title()
+    'rank 1'
+    """
+    found = spectrum(completer.model_)
+    if found is None:
+        raise ValueError(f"{type(completer).__name__} has no spectrum to draw.")
+    ax = _axes(ax)
+    values = found["values"]
+    ax.semilogy(np.arange(1, len(values) + 1), values, color=SEEN, marker=".", markersize=3)
+    ax.axvline(found["rank"] + 0.5, color=NEW, linestyle="--", label="rank")
+    if found["level"]:
+        ax.axhline(found["level"], color=NEW, linestyle=":", label="smoothing")
+        ax.legend()
+    ax.set(xlabel="number", ylabel="value", title=f"rank {found['rank']}")
+    return ax
+
+
+def plot_before_after(given: Any, completed: Any, column: Any = 0, ax: Axes | None = None) -> Axes:
+    """Draw the distribution of the observed and of the completed cells of a column.
+
+    Parameters
+    ----------
+    given, completed : array-like or data frame
+        The table before and after.
+    column : int or str
+        Its place or its name.
+    ax : Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> before, after = np.array([[1.0], [np.nan], [3.0]]), np.array([[1.0], [2.0], [3.0]])
+    >>> [text.get_text() for text in plot_before_after(before, after).get_legend().get_texts()]
+    ['observed (2)', 'completed (1)']
+    """
+    name, entries, seen = _pick(given, column)
+    _, after, _ = _pick(completed, column)
+    parts = [("observed", entries[seen]), ("completed", after[~seen])]
+    ax = _axes(ax)
+    draw = _draw_labels if entries.dtype == object else _draw_numbers
+    draw(ax, [(f"{label} ({len(part)})", part) for label, part in parts])
+    ax.set(xlabel=name, ylabel="share of the cells")
+    ax.legend()
+    return ax
+
+
+def _pick(table: Any, column: Any) -> tuple[str, np.ndarray, np.ndarray]:
+    columns = columns_of(table)
+    if isinstance(column, int | np.integer):
+        return columns[column]
+    named = {name: found for found in columns for name in [found[0]]}
+    if str(column) not in named:
+        raise ValueError(f"There is no column {column!r}; there are {', '.join(list(named)[:20])}.")
+    return named[str(column)]
+
+
+def _draw_numbers(ax: Axes, parts: list[tuple[str, np.ndarray]]) -> None:
+    edges = np.histogram_bin_edges(np.concatenate([part for _, part in parts]), BINS)
+    styles: list[dict[str, Any]] = [
+        {"color": SEEN, "alpha": 0.45},
+        {"color": NEW, "histtype": "step", "linewidth": 1.8},
+    ]
+    for (label, part), style in zip(parts, styles, strict=True):
+        share = np.full(len(part), 1 / max(len(part), 1))
+        ax.hist(part, edges.tolist(), weights=share, label=label, **style)
+
+
+def _draw_labels(ax: Axes, parts: list[tuple[str, np.ndarray]]) -> None:
+    names = sorted({str(entry) for _, part in parts for entry in part})
+    for offset, colour, (label, part) in zip((-0.2, 0.2), (SEEN, NEW), parts, strict=True):
+        shares = [np.mean(part.astype(str) == name) if len(part) else 0.0 for name in names]
+        ax.bar(np.arange(len(names)) + offset, shares, 0.4, color=colour, label=label)
+    ax.set_xticks(range(len(names)), names, parse_math=False)
+
+
+def plot_phase_diagram(
+    shares: Any,
+    rates: Sequence[float],
+    rows: Sequence[int],
+    *,
+    bounds: Mapping[str, Sequence[float]] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how much is recovered, over the share observed and the number of rows.
+
+    Parameters
+    ----------
+    shares : array-like of shape (len(rows), len(rates))
+        What share is recovered, between 0 and 1.
+    rates : sequence of float
+        Shares of observed entries, ascending.
+    rows : sequence of int
+        Numbers of rows.
+    bounds : mapping, optional
+        Lines to draw into it: a name and the rate for each number of rows.
+    ax : Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> ax = plot_phase_diagram([[0.1, 0.9]], [0.2, 0.4], [100])
+    >>> [text.get_text() for text in ax.texts]
+    ['10', '90']
+    """
+    ax, shares = _axes(ax), np.asarray(shares, dtype=float)
+    image = ax.imshow(shares, origin="lower", aspect="auto", cmap="cividis", vmin=0, vmax=1)
+    ax.set_xticks(range(len(rates)), [f"{rate:g}" for rate in rates])
+    ax.set_yticks(range(len(rows)), [str(n) for n in rows])
+    for (i, j), share in np.ndenumerate(shares):
+        colour = "black" if share > 0.5 else "white"
+        ax.text(j, i, f"{100 * share:.0f}", ha="center", va="center", color=colour, fontsize=8)
+    for (name, found), style in zip((bounds or {}).items(), ("-", ":", "--", "-."), strict=False):
+        at = np.interp(found, rates, range(len(rates)), np.nan, np.nan)
+        ax.plot(at, range(len(rows)), style, color="tab:red", linewidth=2.5, label=name)
+    ax.set(xlabel="share of observed entries ρ", ylabel="rows n")
+    ax.figure.colorbar(image, ax=ax, label="share recovered")
+    if bounds:
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1.01), ncols=2, frameon=False)
+    return ax
+
+
+def _axes(ax: Axes | None) -> Axes:
+    """Return the axes to draw on: new ones where none are given."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(layout="constrained")[1]
+
+
+def _two(low: str, high: str) -> Any:
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap([low, high])

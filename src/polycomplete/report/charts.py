@@ -10,6 +10,8 @@ import math
 from itertools import groupby, pairwise
 from typing import Any
 
+from polycomplete.report.curves import course
+
 __all__ = ["Scale", "line_chart", "missing_map", "spectrum_chart", "steps"]
 
 #: Shades of the map, from hardly any missing to all.
@@ -164,10 +166,7 @@ def _frame(x: Scale, y: Scale) -> dict[str, Any]:
 
 
 def line_chart(run: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the course of the objective.
-
-    Where the smoothing shrinks in stages, the objective of one says nothing about that of the next:
-    the line then shows how far it still was above the end of its stage, relative to that.
+    """Return the course of the objective, as :func:`~polycomplete.report.curves.course` has it.
 
     Parameters
     ----------
@@ -186,30 +185,17 @@ def line_chart(run: dict[str, Any]) -> dict[str, Any] | None:
     >>> line_chart(run)["path"]
     'M58 34L508 250'
     """
-    known = zip(run["iteration"], run["objective"], run["smoothing"], strict=True)
-    points = [point for point in known if point[1] is not None]
-    stages = [
-        [point[:2] for point in stage] for _, stage in groupby(points, lambda point: point[2])
-    ]
-    gaps = len(points) >= 4 * len(stages)  # else the smoothing moves all the time
-    stages = [_gaps(stage) for stage in stages] if gaps else [[point[:2] for point in points]]
+    stages, gaps = course(run)
     heights = [height for stage in stages for _, height in stage]
     if len(heights) < 2:
         return None
     log = min(heights) > 0 and max(heights) > 30 * min(heights)
-    x = Scale([points[0][0], points[-1][0]], LEFT, WIDE - RIGHT)
+    x = Scale([run["iteration"][0], run["iteration"][-1]], LEFT, WIDE - RIGHT)
     y = Scale(heights, HIGH - BOTTOM, TOP, log)
     lines = [[(x(i), y(height)) for i, height in stage] for stage in stages if stage]
     begins = [round(line[0][0], 1) for line in lines[1:]]
     path = "".join(map(_line, lines))
     return {**_frame(x, y), "path": path, "stages": begins, "gaps": gaps, "log": log}
-
-
-def _gaps(stage: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Return how far each value is above the lowest of its stage, relative to that."""
-    end = min(height for _, height in stage)
-    unit = abs(end) or 1.0
-    return [(i, (height - end) / unit) for i, height in stage if height > end]
 
 
 def _line(points: list[tuple[float, float]]) -> str:

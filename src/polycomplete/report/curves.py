@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
-__all__ = ["convergence", "spectrum"]
+__all__ = ["convergence", "course", "spectrum"]
 
 #: Points of a curve, at most.
 POINTS = 300
@@ -47,6 +48,44 @@ def convergence(result: Any) -> dict[str, Any]:
         "objective": [float(result.objective[i]) for i in kept],
         "smoothing": [float(result.smoothings[i]) for i in kept],
     }
+
+
+def course(run: dict[str, Any]) -> tuple[list[list[tuple[int, float]]], bool]:
+    """Return the lines that show how a run went.
+
+    Where the smoothing shrinks in stages, the objective of one says nothing about that of the next:
+    the lines, one for each stage, then show how far it still was above its lowest, relative to
+    that. Where the smoothing moves all the time, there is one line: the objective itself.
+
+    Parameters
+    ----------
+    run : dict
+        From :func:`convergence`.
+
+    Returns
+    -------
+    stages : list of lists of (iteration, height)
+    gaps : bool
+        Whether heights are above the end of the stage.
+
+    Examples
+    --------
+    >>> run = {"iteration": [1, 2, 3, 4], "objective": [3.0, 2.0, 1.5, 1.0], "smoothing": [1.0] * 4}
+    >>> course(run)
+    ([[(1, 2.0), (2, 1.0), (3, 0.5)]], True)
+    """
+    known = zip(run["iteration"], run["objective"], run["smoothing"], strict=True)
+    points = [point for point in known if point[1] is not None]
+    parts = [[point[:2] for point in part] for _, part in groupby(points, lambda point: point[2])]
+    if len(points) < 4 * len(parts):
+        return [[point[:2] for point in points]], False
+    return [_gaps(part) for part in parts], True
+
+
+def _gaps(stage: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    end = min(height for _, height in stage)
+    unit = abs(end) or 1.0
+    return [(i, (height - end) / unit) for i, height in stage if height > end]
 
 
 def spectrum(model: Any) -> dict[str, Any] | None:
