@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 from polycomplete._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from polycomplete import clustering, datasets, diagnostics, masks, methods, metrics, theory
+    from polycomplete import (
+        clustering,
+        datasets,
+        diagnostics,
+        masks,
+        methods,
+        metrics,
+        plots,
+        report,
+        theory,
+    )
     from polycomplete.clustering import SparseSubspaceClustering, SubspaceClusterer
     from polycomplete.completers import Completer
     from polycomplete.disk import complete_file
@@ -39,6 +49,8 @@ _HOMES = {
     "metrics": [],
     "penalties": ["Equal", "Inverse", "Ramp", "Schatten", "Skip"],
     "persistence": ["load", "save"],
+    "plots": [],
+    "report": [],
     "solvers": ["IRLS", "AdamPlus", "AugmentedLagrangian", "Continuation", "SoftImpute"],
     "tables": ["TableCompleter"],
     "theory": [],
@@ -82,6 +94,8 @@ __all__ = [
     "masks",
     "methods",
     "metrics",
+    "plots",
+    "report",
     "save",
     "theory",
 ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from polycomplete._optional import need
 from polycomplete.frames import to_matrix
 from polycomplete.report.cells import columns_of
 from polycomplete.report.curves import convergence, course, spectrum
@@ -257,12 +258,8 @@ def _axes(ax: Axes | None) -> Axes:
     """Return the axes to draw on: new ones where none are given."""
     if ax is not None:
         return ax
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(layout="constrained")[1]
+    return need("matplotlib.pyplot", "plots", "A picture").subplots(layout="constrained")[1]
 
 
 def _two(low: str, high: str) -> Any:
-    from matplotlib.colors import ListedColormap
-
-    return ListedColormap([low, high])
+    return need("matplotlib.colors", "plots", "A picture").ListedColormap([low, high])

@@ -139,10 +139,12 @@ def cells_of(
 
     Parameters
     ----------
-    matrix, completed : ndarrays of shape (n, m)
-        Before and after.
+    matrix : ndarray of shape (n, m)
+        Before.
     mask : ndarray of bool, shape (n, m)
         True where observed.
+    completed : ndarray of shape (n, m)
+        After.
     names : iterable, optional
         Of the columns; x0, x1 and so on by default.
 

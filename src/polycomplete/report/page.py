@@ -13,6 +13,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
+from polycomplete._optional import need
 from polycomplete.report import charts
 from polycomplete.report.words import counted, number, percent, shown
 
@@ -72,14 +73,8 @@ def _blocks(summary: dict[str, Any]) -> list[str]:
 @cache
 def _parts() -> tuple[Any, Any, Any]:
     """Return template, styles and script."""
-    try:
-        import jinja2
-    except ImportError as error:
-        raise ImportError(
-            'The page needs Jinja: pip install "polycomplete[report]" (text and JSON do not).'
-        ) from error
-    from markupsafe import Markup
-
+    jinja2 = need("jinja2", "report", "The page of a report (not its text or JSON)")
+    Markup = need("markupsafe", "report", "The page of a report").Markup
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("polycomplete.report", "template"),
         autoescape=True,
