@@ -13,7 +13,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads \
-	bench-partial bench-skip bench-tables bench-hopkins bench-recovery bench-scale bench-dask pictures clean
+	bench-partial bench-skip bench-tables bench-hopkins bench-recovery bench-scale bench-dask reproduce results pictures clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -81,6 +81,15 @@ bench-threads: $(VENV)/.ready  ## One BLAS thread against all of them on small p
 
 bench-partial: $(VENV)/.ready  ## Partial against full eigendecomposition, growth with n, memory
 	$(PY) benchmarks/bench_partial.py --out $(OUT)/benchmarks
+
+# Half an hour; `make reproduce SCALE=--full` takes days and can be broken off and called again.
+SCALE ?= --quick
+reproduce: $(VENV)/.ready  ## Every figure and table of the paper, and a page: out/reproduce/index.html
+	$(VENV)/bin/polycomplete reproduce all $(SCALE) --jobs $(JOBS) --out $(OUT)/reproduce --resume
+
+results: reproduce  ## Publish that run in docs/results/
+	rm -rf docs/results/figures docs/results/tables
+	cp -r $(addprefix $(OUT)/reproduce/,index.html trials.csv machine.json figures tables) docs/results/
 
 pictures: $(VENV)/.ready  ## The pictures of docs/ (one needs the paper's data)
 	$(PY) docs/methods/pictures.py

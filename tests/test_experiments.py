@@ -5,11 +5,11 @@ import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from polycomplete.experiments import EXPERIMENTS, Plan, reproduce
-from polycomplete.experiments.__main__ import main
 from polycomplete.experiments.comparison import against_paper_methods, setting_by_setting
 from polycomplete.experiments.experiment import Cell, Experiment, Family, Task, canonical
 from polycomplete.experiments.progress import Progress, duration
@@ -209,14 +209,34 @@ def test_rows_make_estimators(method):
     assert label(method)
 
 
-def test_the_list_and_the_command(capsys, tmp_path):
-    assert main(["list"]) == 0
-    listed = capsys.readouterr().out
-    assert [line.split()[0] for line in listed.splitlines()] == [*EXPERIMENTS, "all"]
-    assert main(["theory", "--trials", "1", "--out", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.strip() == str(tmp_path / "index.html")
-    assert main(["theory", "--trials", "1", "--out", str(tmp_path)]) == 2
-    assert "add --resume" in capsys.readouterr().out
+def command(*arguments, **more):
+    program = Path(sys.executable).with_name("polycomplete")
+    return subprocess.run(
+        [program, "reproduce", *arguments], capture_output=True, text=True, check=False, **more
+    )
+
+
+def test_the_command_lists_runs_refuses_and_resumes(tmp_path):
+    listed = command("list")
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == [*EXPERIMENTS, "all"]
+    asked = ("theory", "--trials", "1", "--out", str(tmp_path))
+    first = command(*asked, "--json")
+    assert (first.returncode, json.loads(first.stdout)["page"]) == (0, str(tmp_path / "index.html"))
+    assert "12/12 trials" in first.stderr
+    again = command(*asked)
+    assert (again.returncode, "add --resume" in again.stderr) == (1, True)
+    resumed = command(*asked, "--resume", "--quiet")
+    assert (resumed.returncode, resumed.stdout, resumed.stderr) == (0, "", "")
+
+
+def test_without_any_data_the_command_says_how_to_get_them(tmp_path):
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "POLYCOMPLETE_DATA": str(tmp_path)}
+    offline = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"}
+    done = command("mocap", "--out", str(tmp_path / "out"), env=env | offline)
+    assert done.returncode == 0
+    assert "mocap was not run" in done.stderr
+    assert "POLYCOMPLETE_DATA" in done.stderr
+    assert "could not be downloaded" in (tmp_path / "out/index.html").read_text()
 
 
 def test_every_figure_and_table_of_the_paper_is_an_experiment():
@@ -242,5 +262,5 @@ def test_a_trial_runs_on_one_thread(tmp_path):
 
 def test_the_list_needs_no_drawing_library():
     code = "import sys; sys.modules['matplotlib'] = None; sys.modules['jinja2'] = None\n"
-    code += "from polycomplete.experiments.__main__ import main; main(['list'])"
+    code += "from polycomplete.experiments import listing; listing()"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

@@ -21,11 +21,16 @@ class Progress:
         Trials in all, and how many were there before.
     stream : text file, optional
         Where to write, standard error by default.
+    quiet : bool
+        Write nothing.
     """
 
-    def __init__(self, total: int, done: int = 0, stream: TextIO | None = None):
+    def __init__(
+        self, total: int, done: int = 0, stream: TextIO | None = None, quiet: bool = False
+    ):
         self.total, self.before, self.count = total, done, done
         self.stream = stream or sys.stderr
+        self.quiet = quiet
         self.began = time.monotonic()
         self.told = self.began
         self.live = self.stream.isatty()
@@ -33,6 +38,8 @@ class Progress:
     def step(self, what: str) -> None:
         """Count a trial that has finished."""
         self.count += 1
+        if self.quiet:
+            return
         now = time.monotonic()
         last = self.count == self.total
         if self.live:

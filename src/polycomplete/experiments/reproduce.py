@@ -60,7 +60,9 @@ class Outcome:
     without_data: Mapping[str, str]
 
 
-def reproduce(plan: Plan, experiments: Mapping[str, Experiment] = EXPERIMENTS) -> Outcome:
+def reproduce(
+    plan: Plan, experiments: Mapping[str, Experiment] = EXPERIMENTS, *, quiet: bool = False
+) -> Outcome:
     """Run experiments and write what they show.
 
     Parameters
@@ -69,6 +71,8 @@ def reproduce(plan: Plan, experiments: Mapping[str, Experiment] = EXPERIMENTS) -
         What to run, and where it goes.
     experiments : mapping
         From name to experiment; those of the paper by default.
+    quiet : bool
+        Do not tell how far the run is.
 
     Returns
     -------
@@ -79,7 +83,7 @@ def reproduce(plan: Plan, experiments: Mapping[str, Experiment] = EXPERIMENTS) -
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     outcome = reproduce(Plan(["theory"], trials=1, out=Path(folder)))
+    ...     outcome = reproduce(Plan(["theory"], trials=1, out=Path(folder)), quiet=True)
     ...     outcome.page.name, sorted(path.name for path in Path(folder, "tables").glob("*.md"))
     ('index.html', ['theory-examples.md', 'theory-ranks.md'])
     """
@@ -92,7 +96,7 @@ def reproduce(plan: Plan, experiments: Mapping[str, Experiment] = EXPERIMENTS) -
     families = {e.family.name: e.family for e in chosen}
     wanted: list[Task] = [t for e in chosen if e.name not in without_data for t in tasks[e.name]]
     session = store.begin(datetime.now(UTC).isoformat(timespec="seconds"), _facts(plan))
-    failures = run_tasks(wanted, families.values(), store, session, plan.jobs)
+    failures = run_tasks(wanted, families.values(), store, session, plan.jobs, quiet)
     page = write_output(store, chosen, experiments.values(), plan.out, without_data, failures)
     return Outcome(page, failures, without_data)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from joblib import Parallel, delayed
@@ -32,7 +32,7 @@ def run_tasks(
     store: Store,
     session: int = 0,
     jobs: int = 1,
-    progress: Callable[[int, int], Progress] = Progress,
+    quiet: bool = False,
 ) -> list[str]:
     """Run the trials that the store does not have yet.
 
@@ -48,8 +48,8 @@ def run_tasks(
         The number of the run.
     jobs : int
         Processes.
-    progress : callable
-        Makes the object that is told of each trial, from the total and what is done.
+    quiet : bool
+        Do not tell how far it is.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def run_tasks(
     >>> toy = Family("toy", 1, lambda setting, method, seed: {"double": 2.0 * setting["n"]})
     >>> with TemporaryDirectory() as folder:
     ...     store = Store(Path(folder, "trials.sqlite"))
-    ...     run_tasks([Task("toy", 1, '{"n": 4}', "mean", 0)], [toy], store)
+    ...     run_tasks([Task("toy", 1, '{"n": 4}', "mean", 0)], [toy], store, quiet=True)
     ...     store.rows()[0][1]["double"]
     []
     8.0
@@ -71,7 +71,7 @@ def run_tasks(
     wanted = list(dict.fromkeys(tasks))
     finished = store.done()
     waiting = in_order(task for task in wanted if task not in finished)
-    shown = progress(len(wanted), len(wanted) - len(waiting))
+    shown = Progress(len(wanted), len(wanted) - len(waiting), quiet=quiet)
     failures = []
     for outcome in _outcomes(waiting, {family.name: family for family in families}, jobs):
         task = outcome.task
