@@ -2,6 +2,7 @@
 
 import pickle
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from itertools import pairwise
 from operator import add
@@ -13,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from polycomplete import PMC, Landmark, datasets, masks
+from polycomplete import PMC, RBF, Landmark, datasets, masks
 from polycomplete.disk import complete_file
 from polycomplete.gathering import Gathered
+from polycomplete.rows import Holes, learn
 from polycomplete.sampling import training_rows
 from polycomplete.tallies import Tally
 
@@ -119,6 +121,17 @@ def test_blocks_of_any_size_are_the_array(X, whole, places):
     parts = list(streamed.transform_blocks(cut(X, *places)))
     assert [len(part) for part in parts] == [len(part) for part in cut(X, *places)]
     assert_array_equal(np.vstack(parts), completed)
+
+
+@pytest.mark.parametrize("run", [map, ThreadPoolExecutor(3).map], ids=["map", "threads"])
+def test_a_row_takes_the_same_steps_beside_any_number_of_others(run):
+    X = datasets.make_polynomial_manifold(900, 6, random_state=0)
+    mask = masks.per_row(X.shape, 3, random_state=0)
+    energy, begin = learn(RBF(3.0), X[::9], 1e-3), np.where(mask, X, 0.0)
+    whole = Holes(mask, even=True).settle(energy, begin, np.full(900, 0.1), 3, run)
+    few = Holes(mask[:20], even=True).settle(energy, begin[:20], np.full(20, 0.1), 3, run)
+    for one, two in zip(whole, few, strict=True):
+        assert_array_equal(one[:20], two)
 
 
 def test_a_memory_map_and_a_function_are_the_array(tmp_path, X, whole):

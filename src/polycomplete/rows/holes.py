@@ -203,10 +203,11 @@ class Holes:
         dampings. ``run`` maps a function over blocks: :func:`map`, or that of a pool of threads.
         """
         xp = array_namespace(X)
+        given = X, damping  # a block may be padded with rows of another that is done already
         X, damping, E = xp.asarray(X, copy=True), xp.asarray(damping, copy=True), X[:, 0] * 0
 
         def work(block: Block) -> tuple[Array, Array, Array]:
-            rows, damped = (xp.take(A, block.rows, axis=0) for A in (X, damping))
+            rows, damped = (xp.take(A, block.rows, axis=0) for A in given)
             return block.settle(energy, rows, damped, steps)
 
         for block, (rows, found, damped) in zip(self.blocks, run(work, self.blocks), strict=True):
