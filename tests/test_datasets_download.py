@@ -128,6 +128,14 @@ def test_the_next_source_is_tried(cache, sources):
         assert datasets.load_dermatology().data.shape == (3000, 3)
 
 
+def test_a_server_without_the_file_is_quoted(cache, sources):
+    with serving() as server:
+        sources(Source(server.url + "missing"))
+        with pytest.raises(FileNotFoundError, match="the server answers 404"):
+            datasets.load_dermatology()
+    assert files(cache) == set()
+
+
 def test_without_a_checksum_the_content_decides(cache, sources):
     with serving(b"<html>moved</html>") as server:
         sources(Source(server.url))
@@ -153,7 +161,7 @@ def test_a_cut_connection_is_taken_up_again_at_once(cache, sources):
 def test_a_bad_line_gives_an_error_and_the_next_call_goes_on(cache, sources):
     with serving(cuts=[4096] * _download.ATTEMPTS) as server:
         sources(pinned(server))
-        with pytest.raises(FileNotFoundError, match=r"could not be downloaded from http"):
+        with pytest.raises(FileNotFoundError, match=r"could not be downloaded from http.*was cut"):
             datasets.load_dermatology()
         assert not (cache / FILE).exists()
         assert {Path(name).parent.name for name in files(cache)} == {"partial"}
@@ -191,7 +199,10 @@ def test_pieces_of_another_file_are_found_out_by_the_checksum(cache, sources):
 
 def test_no_connection_and_no_pooch_say_what_to_do(cache, sources, monkeypatch):
     sources(Source("http://127.0.0.1:9/dermatology.data"))
-    with pytest.raises(FileNotFoundError, match=r"could not be downloaded.*POLYCOMPLETE_DATA"):
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"downloaded from http\S+ \(no connection\)\. Put .*POLYCOMPLETE_DATA",
+    ):
         datasets.load_dermatology()
     monkeypatch.setitem(__import__("sys").modules, "pooch", None)
     with pytest.raises(FileNotFoundError, match=r"pip install 'polycomplete\[data\]'"):

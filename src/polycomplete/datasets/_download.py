@@ -34,12 +34,25 @@ def download(sources: Iterable[Source], target: Path, partial: Path) -> None:
                 downloader=_Resuming(partial),
             )
         except (OSError, ValueError) as error:  # requests' errors are OSErrors, a wrong hash is not
-            wrong = isinstance(error, ValueError) and "hash" in str(error)
-            reason = "the checksum is wrong" if wrong else str(error) or type(error).__name__
-            reasons.append(f"{source.url} ({reason})")
+            reasons.append(f"{source.url} ({_reason(error)})")
         else:
             return
     raise FileNotFoundError(f"{target.name} could not be downloaded from {'; '.join(reasons)}")
+
+
+def _reason(error: Exception) -> str:
+    """Return in few words why a download failed."""
+    import requests
+
+    if isinstance(error, ValueError):
+        return "the checksum is wrong"
+    if isinstance(error, requests.HTTPError) and error.response is not None:
+        return f"the server answers {error.response.status_code}"
+    if isinstance(error, requests.exceptions.ChunkedEncodingError):
+        return "the connection was cut"
+    if isinstance(error, requests.RequestException):
+        return "no connection"
+    return str(error)
 
 
 def _pooch(name: str) -> Any:

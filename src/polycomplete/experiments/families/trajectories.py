@@ -12,8 +12,8 @@ from polycomplete.experiments.rows import make
 
 __all__ = ["SEQUENCES", "TRAJECTORIES"]
 
-#: The paper's second sequence, "1RT2RTCR", is not in the collection; one with the nearest name.
-SEQUENCES = ("1R2RC", "1RT2RTCRT_A")
+#: The paper's second sequence, "1RT2RTCR", is not in the collection: those with the nearest names.
+SEQUENCES = ("1R2RC", "1RT2RTCRT_A", "1RT2RTCRT_B", "1RT2RCR", "1RT2RCRT")
 #: Elhamifar and Vidal's algorithm as they published it, and the default of this library.
 CLUSTERERS: dict[str, dict[str, Any]] = {
     "published": {"ridge": 0, "balance": False, "tol": 2e-4, "max_iter": 200},
