@@ -12,7 +12,7 @@ export POLYCOMPLETE_DATA ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads \
+.PHONY: help demo test check browser test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads \
 	bench-partial bench-skip bench-tables bench-hopkins bench-recovery bench-scale bench-dask reproduce results pictures clean
 
 help:  ## Show this list
@@ -35,6 +35,11 @@ check: $(VENV)/.ready  ## Lint and types only
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+
+browser: $(VENV)/.ready  ## The report in a real browser: tests, and pictures in out/browser (installs Chromium)
+	tests/browser/chromium.sh
+	$(PY) -m pip install --quiet --disable-pip-version-check 'selenium>=4.20'
+	$(PY) -m pytest tests/browser
 
 test-oldest:  ## The tests with the oldest supported dependencies, in an environment of their own
 	$(PYTHON) -m venv .venv-oldest

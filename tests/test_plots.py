@@ -71,7 +71,7 @@ def test_convergence_shows_each_stage_coming_down(pmc, ax):
     plots.plot_convergence(pmc.result_, ax=ax)
     curves = [line for line in ax.lines if line.get_zorder() > 0]
     assert len(curves) == len(set(pmc.result_.smoothings)) > 1
-    assert all(line.get_ydata()[0] == max(line.get_ydata()) for line in curves)
+    assert all(line.get_ydata()[0] == max(line.get_ydata()) for line in curves)  # it falls
     assert ax.get_yscale() == "log"
 
 

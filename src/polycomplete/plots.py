@@ -70,7 +70,7 @@ def plot_missingness(X: Any, ax: Axes | None = None) -> Axes:
 def plot_convergence(completer: Any, ax: Axes | None = None) -> Axes:
     """Draw how the objective came down.
 
-    Where the smoothing shrinks in stages: how far it still was above the end of its stage, on a
+    Where the smoothing shrinks in stages: how far it still was from the end of its stage, on a
     logarithmic scale; otherwise the objective itself.
 
     Parameters
@@ -102,7 +102,7 @@ def plot_convergence(completer: Any, ax: Axes | None = None) -> Axes:
     for stage in stages[1:]:
         ax.axvline(stage[0][0] - 0.5, color="#c8d0d9", linewidth=0.8, zorder=0)
     ax.set(xlabel="iteration", title=f"{result.stop}, {result.seconds:.1f} s")
-    ax.set_ylabel("objective above the end of its stage" if gaps else "objective")
+    ax.set_ylabel("distance from the end of its stage" if gaps else "objective")
     ax.set_yscale("log" if gaps else "linear")
     return ax
 

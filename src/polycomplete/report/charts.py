@@ -102,6 +102,8 @@ class Scale:
         Where it lies on the drawing.
     log : bool
         By orders of magnitude.
+    whole : bool
+        With marks at whole numbers only.
 
     Examples
     --------
@@ -112,8 +114,10 @@ class Scale:
     ['1e−8', '1e−6', '1e−4', '0.01', '1']
     """
 
-    def __init__(self, values: list[float], begin: float, end: float, log: bool = False):
-        self.log, self.begin, self.end = log, begin, end
+    def __init__(
+        self, values: list[float], begin: float, end: float, log: bool = False, whole: bool = False
+    ):
+        self.log, self.whole, self.begin, self.end = log, whole, begin, end
         self.low, self.high = self._turn(min(values)), self._turn(max(values))
         if not self.high > self.low:
             self.low, self.high = self.low - 0.5, self.high + 0.5
@@ -141,7 +145,8 @@ class Scale:
         rough = max((self.high - self.low) / 5, 1e-12 * max(abs(self.high), 1e-12))
         size = 10 ** math.floor(math.log10(rough))
         step = next(size * k for k in (1, 2, 5, 10) if size * k >= rough * 0.999)
-        return max(round(step), 1) if self.log and self.high - self.low >= 1 else step
+        whole = self.whole or (self.log and self.high - self.low >= 1)
+        return max(round(step), 1) if whole else step
 
 
 def _label(value: float) -> str:
@@ -190,7 +195,7 @@ def line_chart(run: dict[str, Any]) -> dict[str, Any] | None:
     if len(heights) < 2:
         return None
     log = min(heights) > 0 and max(heights) > 30 * min(heights)
-    x = Scale([run["iteration"][0], run["iteration"][-1]], LEFT, WIDE - RIGHT)
+    x = Scale([run["iteration"][0], run["iteration"][-1]], LEFT, WIDE - RIGHT, whole=True)
     y = Scale(heights, HIGH - BOTTOM, TOP, log)
     lines = [[(x(i), y(height)) for i, height in stage] for stage in stages if stage]
     begins = [round(line[0][0], 1) for line in lines[1:]]
@@ -227,7 +232,7 @@ def spectrum_chart(found: dict[str, Any]) -> dict[str, Any] | None:
     if len(values) < 2:
         return None
     level = found["level"] if found["level"] and found["level"] > 0 else None
-    x = Scale([1, len(values)], LEFT, WIDE - RIGHT)
+    x = Scale([1, len(values)], LEFT, WIDE - RIGHT, whole=True)
     y = Scale([*values, *([level] if level else [])], HIGH - BOTTOM, TOP, log=True)
     points = [(x(i), y(value)) for i, value in enumerate(values, 1)]
     kept = [points[0]] + [b for a, b in pairwise(points) if abs(b[0] - a[0]) > 0 or b[1] != a[1]]

@@ -54,8 +54,8 @@ def course(run: dict[str, Any]) -> tuple[list[list[tuple[int, float]]], bool]:
     """Return the lines that show how a run went.
 
     Where the smoothing shrinks in stages, the objective of one says nothing about that of the next:
-    the lines, one for each stage, then show how far it still was above its lowest, relative to
-    that. Where the smoothing moves all the time, there is one line: the objective itself.
+    the lines, one for each stage, then show how far it still was from its last, relative to that.
+    Where the smoothing moves all the time, there is one line: the objective itself.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def course(run: dict[str, Any]) -> tuple[list[list[tuple[int, float]]], bool]:
     -------
     stages : list of lists of (iteration, height)
     gaps : bool
-        Whether heights are above the end of the stage.
+        Whether heights are distances from the end of the stage.
 
     Examples
     --------
@@ -83,9 +83,9 @@ def course(run: dict[str, Any]) -> tuple[list[list[tuple[int, float]]], bool]:
 
 
 def _gaps(stage: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    end = min(height for _, height in stage)
+    end = stage[-1][1]
     unit = abs(end) or 1.0
-    return [(i, (height - end) / unit) for i, height in stage if height > end]
+    return [(i, abs(height - end) / unit) for i, height in stage if height != end]
 
 
 def spectrum(model: Any) -> dict[str, Any] | None:

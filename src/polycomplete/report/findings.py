@@ -16,7 +16,7 @@ WELL = 0.7
 NAMED = 3
 NOT_MEASURED = (
     "The error to expect was not measured: too few known cells were hidden by this fit, or none. "
-    "`polycomplete compare` measures it on your data."
+    "The command polycomplete compare measures it on your data."
 )
 REASONS = {
     "max_iter": "reached its largest number of iterations before it came to rest",
