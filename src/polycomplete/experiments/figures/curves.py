@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from polycomplete.experiments.figures.style import line_style, new_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Picture
 
-__all__ = ["Panel", "draw_curves"]
+__all__ = ["Panel", "draw_curves", "ends"]
 
 
 class Panel(NamedTuple):
@@ -61,6 +63,33 @@ def draw_curves(
     handles = {h.get_label(): h for ax in axes.flat for h in ax.get_lines()}
     picture.legend(handles=list(handles.values()), loc="outside right center", fontsize=9)
     return picture
+
+
+def ends(panels: Sequence[Panel], unit: str = "") -> str:
+    """Say in words where the curves begin and end, in mean over panels and lines.
+
+    Parameters
+    ----------
+    panels : sequence of Panel
+        The curves.
+    unit : str
+        Of the values.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> ends([Panel("toy", [0.1, 0.7], {"srmc": [2.0, 20.0], "ladmc": [1.0, 11.0]})], "%")
+    'from 1.5 % at 0.1 to 15.5 % at 0.7'
+    """
+    told = []
+    for place in (0, -1):
+        values = [line[place] for panel in panels for line in panel.lines.values()]
+        spaced = f" {unit}" if unit else ""
+        told.append(f"{np.nanmean(values):.3g}{spaced} at {panels[0].x[place]:g}")
+    return f"from {told[0]} to {told[1]}"
 
 
 def _draw(ax: Axes, panel: Panel, log: bool) -> None:

@@ -34,7 +34,7 @@ def grid_report(
                 "dotted one the information limit.",
                 f"{len(methods)} heat maps of the relative error, one for each method, "
                 f"{'points' if over == 'n' else 'manifolds'} to the right and sampling rate "
-                f"upwards; errors fall towards the upper right. Means over the grid: {order}.",
+                f"upwards. Means over the grid: {order}.",
                 lambda: draw_heatmaps(
                     grid_of(own, over),
                     "points n" if over == "n" else "manifolds k",

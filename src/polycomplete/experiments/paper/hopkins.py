@@ -5,7 +5,7 @@ from __future__ import annotations
 from polycomplete.experiments.comparison import against_paper_methods, overall
 from polycomplete.experiments.experiment import Cell, Experiment, Scale
 from polycomplete.experiments.families.trajectories import SEQUENCES, TRAJECTORIES
-from polycomplete.experiments.figures.curves import Panel, draw_curves
+from polycomplete.experiments.figures.curves import Panel, draw_curves, ends
 from polycomplete.experiments.report import Figure, Report, Table, Value, Verdict
 from polycomplete.experiments.results import Results
 from polycomplete.experiments.rows import OURS, PMC, ROWS, label
@@ -60,8 +60,8 @@ def report(results: Results) -> Report:
                 "clustered by sparse subspace clustering as published, our default by ours. "
                 f"{STAND_IN}",
                 f"{len(panels)} panels of curves, clustering error against the share of missing "
-                "entries, for sequences cut to six and to three frames; errors grow with the share and are "
-                "higher with three frames.",
+                "entries, for sequences cut to six and to three frames; the mean over panels and "
+                f"methods goes {ends(panels, '%')}.",
                 lambda: draw_curves(
                     panels, "share of missing entries", "clustering error in %", log=False
                 ),
