@@ -53,7 +53,7 @@ def test_complete_fills_what_is_missing_and_nothing_else(folder):
     command += ["--save", "model.skops", "--report", "report.html"]
     code, out, err = run(*command, cwd=folder)
     assert (code, out) == (0, ""), err
-    assert "Completed 12 of 200 cells (6.0%) by lrmc" in err
+    assert "Completed 12 of 160 cells (7.5%) by lrmc" in err
     assert "Output: data-complete.csv" in err
     before, after = cells(folder / "data.csv"), cells(folder / "data-complete.csv")
     assert before[0] == after[0]
@@ -203,6 +203,17 @@ def test_compare_ranks_methods(folder):
     assert code == 0, err
     assert out.split()[:4] == ["method", "error", "wrong", "seconds"]
     assert out.index("knn") < out.index("mean")
+
+
+def test_classify_finds_labels(folder):
+    arguments = ["--target", "kind", "--id", "id", "--method", "lrmc", "-o", "out.csv"]
+    code, _, err = run("classify", "data.csv", *arguments, cwd=folder)
+    assert code == 0, err
+    assert "Found 4 labels: " in err
+    before, after = cells(folder / "data.csv"), cells(folder / "out.csv")
+    assert [row[:4] for row in before] == [row[:4] for row in after]  # NA stays NA
+    found = [new[4] for old, new in zip(before, after, strict=True) if old[4] == ""]
+    assert sorted(found) == ["high", "high", "low", "low"]
 
 
 def test_cluster_adds_a_column(folder):

@@ -16,7 +16,7 @@ from polycomplete.cli import commands, holdout, options, talk
 from polycomplete.cli.failures import code_of, one_line
 from polycomplete.cli.missingness import by_column, by_row, patterns
 
-NAMES = ["complete", "apply", "check", "compare", "cluster", "info"]
+NAMES = ["complete", "apply", "check", "compare", "classify", "cluster", "info"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -221,11 +221,43 @@ def test_apply_takes_models_from_python(run, tmp_path):
 
 def test_clusters_of_text_are_refused(run, tmp_path):
     (tmp_path / "a.csv").write_text("kind,cluster\nx,1\ny,2\n")
-    assert "There is a column 'cluster' already" in run("cluster", "a.csv").stderr
+    assert "a.csv has a column 'cluster' already" in run("cluster", "a.csv").stderr
     (tmp_path / "b.csv").write_text("kind\nx\ny\n")
     done = run("cluster", "b.csv")
     assert done.exit_code == 1
     assert "b.csv has no column of numbers." in done.stderr
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_labels_keep_their_type(run, tmp_path, suffix):
+    rng = np.random.default_rng(0)
+    kind = np.repeat([1, 2], 20)
+    given = [None if i % 4 == 0 else int(k) for i, k in enumerate(kind)]
+    frame = pl.DataFrame(
+        {"a": kind * 3 + rng.normal(size=40), "b": -kind + rng.normal(size=40) / 9}
+    )
+    frame = frame.with_columns(pl.Series("kind", given))
+    write = {"csv": frame.write_csv, "parquet": frame.write_parquet}[suffix]
+    write(tmp_path / f"a.{suffix}")
+    arguments = ["--target", "kind", "--method", "lrmc", "--confidence", "sure", "--json"]
+    done = run("classify", f"a.{suffix}", *arguments)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["found"] == 10
+    read = {"csv": pl.read_csv, "parquet": pl.read_parquet}[suffix]
+    found = read(tmp_path / f"a-classify.{suffix}")
+    assert found["kind"].dtype == pl.Int64
+    assert (found["kind"].to_numpy() == kind).mean() > 0.9
+    assert found["sure"].null_count() == 30
+    assert found["sure"].drop_nulls().is_between(0.3, 1).all()
+
+
+def test_labels_that_make_no_sense(run, tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n1,a\n2,a\n3,\n")
+    done = run("classify", "a.csv", "--target", "y")
+    assert "Column 'y' of a.csv holds 1 label; it needs two." in done.stderr
+    assert "no column 'z'" in run("classify", "a.csv", "--target", "z").stderr
+    done = run("classify", "a.csv", "--target", "y", "--confidence", "x")
+    assert "a.csv has a column 'x' already" in done.stderr
 
 
 def test_debug_shows_where_an_error_arose(run):

@@ -56,7 +56,7 @@ LAYERS = [
     {"completers", "disk"},
     {"methods", "dask"},
     {"diagnostics", "clustering", "tables"},
-    {"report"},
+    {"report", "transduction"},
     {"plots"},
     {"experiments"},
     {"cli"},
@@ -82,8 +82,8 @@ ASIDE = {
 }
 #: What an estimator offers of itself, imported when it is asked for: the only way back up.
 LATE = {"base": {"report"}, "tables": {"report"}}
-#: Optional libraries that a part may import inside of its functions.
-INSIDE = {"plots": {"matplotlib"}, "experiments": {"matplotlib"}}
+#: Optional libraries that a part may import inside of its functions (the command line: anywhere).
+INSIDE = {"plots": {"matplotlib"}, "experiments": {"matplotlib"}, "cli": {"polars"}}
 
 
 def dotted(path):

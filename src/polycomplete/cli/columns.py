@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from polycomplete.cli.failures import Failure
+from polycomplete.cli.failures import MISUSED, Failure
 from polycomplete.cli.talk import Talk
 from polycomplete.files import Table
 
-__all__ = ["MOST_TEXTS", "are_numbers", "find", "numbers", "sample", "usable"]
+__all__ = ["MOST_TEXTS", "are_numbers", "check_new", "find", "numbers", "sample", "usable"]
 
 #: A column with more different texts than this holds names, not kinds.
 MOST_TEXTS = 50
@@ -45,6 +45,33 @@ def find(table: Table, names: Iterable[str]) -> list[str]:
             hint = f"; did you mean {near[0]!r}?" if near else f"; it has {_listed(known)}."
             raise Failure(f"{table.name} has no column {name!r}{hint}")
     return names
+
+
+def check_new(table: Table, name: str, option: str) -> None:
+    """Raise where a table has a column of that name already.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    name : str
+        Of a column that will be added.
+    option : str
+        By which another name is given.
+
+    Returns
+    -------
+    None
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> check_new(Table("a.csv", pl.DataFrame({"age": [1]})), "cluster", "--column")
+    """
+    if name in table.frame.columns:
+        raise Failure(
+            f"{table.name} has a column {name!r} already; give another name by {option}.", MISUSED
+        )
 
 
 def usable(table: Table, ids: Iterable[str], talk: Talk) -> list[str]:

@@ -28,9 +28,10 @@ def written_whole(path: str | os.PathLike[str], *, force: bool = False) -> Itera
     force : bool
         Replace a file of that name.
 
-    Yields
-    ------
-    binary file
+    Returns
+    -------
+    context manager
+        It gives a binary file.
 
     Raises
     ------

@@ -61,6 +61,7 @@ def check(
         "input": given.name,
         "rows": given.frame.height,
         "columns": given.frame.width,
+        "ids": ids or [],
         "used_columns": used,
         "missing": int((~mask).sum()),
         "share": float((~mask).mean()),
@@ -84,8 +85,9 @@ def _shown(given: Table, facts: dict[str, Any]) -> list[Any]:
         share = f"{one['share']:.1%}"
         columns.add_row(one["column"], one["kind"], str(one["missing"]), share, one["holds"])
     head = (
-        f"{facts['input']}: {facts['rows']} rows, {facts['columns']} columns; "
-        f"{facts['missing']} cells ({facts['share']:.1%}) are missing."
+        f"{facts['input']}: {facts['rows']} rows, {facts['columns']} columns, "
+        f"{len(facts['used_columns'])} of them used; {facts['missing']} of their cells "
+        f"({facts['share']:.1%}) are missing."
     )
     return [
         head,
@@ -131,8 +133,9 @@ def _on_methods(facts: dict[str, Any]) -> list[Any]:
     advice = facts["recommended"]
     chosen = ", ".join(f"{key} {value!r}" for key, value in advice["settings"].items())
     settings = f" (it chose {chosen})" if chosen else ""
-    hint = shlex.join(["polycomplete", "complete", facts["input"], "--method", advice["method"]])
+    named = [part for name in facts["ids"] for part in ("--id", name)]
+    hint = ["polycomplete", "complete", facts["input"], *named, "--method", advice["method"]]
     lines = ["", "Expected error, on hidden cells:", ranking(facts["holdout"]), ""]
     if not advice["worthwhile"]:
         lines.append("The columns tell little of each other: the mean is about as good as any.")
-    return [*lines, f"Recommended: {advice['method']}{settings}", f"  $ {hint}"]
+    return [*lines, f"Recommended: {advice['method']}{settings}", f"  $ {shlex.join(hint)}"]

@@ -49,15 +49,15 @@ def cluster(
     Missing cells are completed for that, but stay missing in the result, which is the table with
     one more column: the number of the cluster, from 1. Rows without any number get none.
     """
-    from polycomplete.cli.columns import numbers
+    from polycomplete.cli.columns import check_new, numbers
     from polycomplete.cli.outputs import beside, check_outputs
     from polycomplete.files import read_table, write_table
 
     output = output or beside(table, "cluster")
     check_outputs(talk, output, force=force)
     given = read_table(table, how)
+    check_new(given, column, "--column")
     frame = numbers(given, ids or (), talk)
-    _check_new(column, given.frame.columns)
     with talk.working(f"clustering {len(frame)} rows"):
         labels = _labels(frame, clusters, method, seed)
     made = given.with_column(_numbered(column, labels))
@@ -68,16 +68,9 @@ def cluster(
     talk.done(f"Found {len(sizes)} clusters of {', '.join(map(str, sizes))} rows.", facts)
 
 
-def _check_new(column: str, known: list[str]) -> None:
-    from polycomplete.cli.failures import MISUSED, Failure
-
-    if column in known:
-        raise Failure(f"There is a column {column!r} already; name another by --column.", MISUSED)
-
-
 def _labels(frame: Any, clusters: int | None, method: str, seed: int) -> Any:
-    from polycomplete import SubspaceClusterer
     from polycomplete.cli.completing import as_input, make
+    from polycomplete.clustering import SubspaceClusterer
 
     completer = make(method, frame, seed)
     clusterer = SubspaceClusterer(clusters or "auto", completer=completer, random_state=seed)

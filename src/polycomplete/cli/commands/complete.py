@@ -127,6 +127,7 @@ def _counts(given: Table, made: Table, frame: Any, estimator: Any) -> dict[str, 
         "input": given.name,
         "rows": given.frame.height,
         "columns": given.frame.width,
+        "used_columns": frame.width,
         "completed": sum(frame.null_count().row(0)),
         "still_missing": sum(made.frame.null_count().row(0)),
         "expected_error": None if estimator is None else _expected(estimator, frame),
@@ -141,7 +142,7 @@ def _expected(estimator: Any, frame: Any) -> dict[str, Any] | None:
 
 
 def _sentence(facts: dict[str, Any], seconds: float) -> str:
-    cells, completed = facts["rows"] * facts["columns"], facts["completed"]
+    cells, completed = facts["rows"] * facts["used_columns"], facts["completed"]
     said = (
         f"Completed {completed} of {cells} cells ({completed / cells:.1%}) by {facts['method']} "
         f"in {seconds:.1f} s."
