@@ -25,7 +25,7 @@ $(VENV)/.ready: pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(VENV)/.ready  ## Complete digits with half of their pixels gone; table and picture in out/
+demo: $(VENV)/.ready  ## Complete digits with half of their pixels gone; table, picture and report in out/
 	$(PY) examples/digits.py --out $(OUT)/demo
 
 test: check  ## Lint, types, tests and doctests (a few minutes)
