@@ -21,7 +21,7 @@ __all__ = ["calibrations", "scores"]
 #: Share of the present cells that is hidden where the method itself has hidden too few.
 SHARE = 0.1
 #: A method that chose its settings by hiding entries tells enough of a column with so many of its
-#: cells.
+#: cells, or half of those that would be hidden here.
 ENOUGH = 20
 
 
@@ -98,7 +98,7 @@ def calibrations(
     varying = [j for j in np.flatnonzero(classes).tolist() if len(encoding.columns_of(j))]
     known = getattr(method, "held_out_", None)
     cells = {j: _of_blocks(known, encoding.columns_of(j)) for j in varying}
-    if any(len(rows) < ENOUGH for rows, _ in cells.values()):
+    if any(len(rows) < min(ENOUGH, SHARE / 2 * seen[:, j].sum()) for j, (rows, _) in cells.items()):
         # Rows keep something to go by: cells are drawn from all columns.
         hidden = masks.hide(seen, SHARE, random_state=seed)[1] & np.asarray(classes)
         cells |= _hide_and_fit(method, matrix, encoding, hidden)

@@ -48,12 +48,7 @@ def write(series: Any, column: Column, rows: np.ndarray, numbers: np.ndarray) ->
         return nw.new_series(series.name, fresh, backend=nw.get_native_namespace(series))
     if series.dtype in (nw.Categorical, nw.Enum):
         return _write_levels(series, column, rows, numbers)
-    values = _values(column, numbers, series)
-    if series.dtype == nw.Duration and series.implementation.is_pyarrow():
-        # pyarrow cannot replace durations, but the numbers behind them.
-        counts = series.cast(nw.Int64).scatter(rows.tolist(), values.astype(np.int64).tolist())
-        return counts.cast(series.dtype)
-    return series.scatter(rows.tolist(), _like(series, values))
+    return _put(series, rows, _values(column, numbers, series))
 
 
 def replaced(frame: Any, columns: list[Any]) -> Any:
@@ -136,6 +131,24 @@ def _limits(dtype: Any) -> tuple[int, int]:
     )
 
 
+def _put(series: Any, rows: np.ndarray, values: Any) -> Any:
+    """Return a series with values in some rows."""
+    if series.implementation.is_pyarrow():
+        # Not all of its dtypes can be replaced, but all can be taken from one behind the other.
+        own = series.to_native()
+        both = nw.get_native_namespace(series).chunked_array(
+            [*own.chunks, *_like(series, values).to_native().chunks], type=own.type
+        )
+        source = np.arange(len(own))
+        source[rows] = len(own) + np.arange(len(rows))
+        return nw.from_native(both.take(source), series_only=True).alias(series.name)
+    if series.implementation.is_polars() and series.dtype == nw.Categorical:
+        # By way of text: categories of two series need not have the same numbers.
+        text = series.cast(nw.String).scatter(rows.tolist(), values)
+        return nw.from_native(text.to_native().cast(series.to_native().dtype), series_only=True)
+    return series.scatter(rows.tolist(), _like(series, values))
+
+
 def _like(series: Any, values: Any) -> Any:
     """Return values as a series that goes into another one."""
     if series.dtype == nw.Date:
@@ -160,7 +173,7 @@ def _write_levels(series: Any, column: Column, rows: np.ndarray, numbers: np.nda
     keys = [column.levels[int(number)] for number in numbers]
     own = categories(series)
     if own is None:
-        return series.scatter(rows.tolist(), _like(series, keys))
+        return _put(series, rows, keys)
     known = {key(level): level for level in own}
     lacking = sorted(set(keys) - set(known), key=column.levels.index)
     if series.implementation.is_pyarrow():
@@ -176,7 +189,7 @@ def _write_levels(series: Any, column: Column, rows: np.ndarray, numbers: np.nda
             nw.from_native(native, series_only=True),
             known | dict(zip(lacking, lacking, strict=True)),
         )
-    return series.scatter(rows.tolist(), _like(series, [known[each] for each in keys]))
+    return _put(series, rows, [known[each] for each in keys])
 
 
 def _write_codes(series: Any, rows: np.ndarray, keys: list[Any], lacking: list[Any]) -> Any:
