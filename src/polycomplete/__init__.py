@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from polycomplete.persistence import load, save
     from polycomplete.solvers import IRLS, AdamPlus, AugmentedLagrangian, Continuation, SoftImpute
     from polycomplete.tables import TableCompleter
+    from polycomplete.transduction import TransductiveClassifier, TransductiveRegressor
 
 #: Where the names above live: a new name goes there, here and into ``__all__``.
 _HOMES = {
@@ -54,6 +55,7 @@ _HOMES = {
     "solvers": ["IRLS", "AdamPlus", "AugmentedLagrangian", "Continuation", "SoftImpute"],
     "tables": ["TableCompleter"],
     "theory": [],
+    "transduction": ["TransductiveClassifier", "TransductiveRegressor"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -86,6 +88,8 @@ __all__ = [
     "SubspaceClusterer",
     "Sweeps",
     "TableCompleter",
+    "TransductiveClassifier",
+    "TransductiveRegressor",
     "clustering",
     "complete_file",
     "datasets",

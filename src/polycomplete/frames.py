@@ -12,7 +12,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from scipy import sparse
 
-__all__ = ["column_labels", "find_missing", "like_input", "to_matrix"]
+__all__ = ["column_labels", "find_missing", "is_missing", "like_input", "to_matrix"]
 
 
 def to_matrix(X: Any) -> np.ndarray:
@@ -95,7 +95,7 @@ def _objects(column: np.ndarray, name: object) -> np.ndarray:
     values = np.empty(len(column))
     for i, entry in enumerate(column):
         try:
-            values[i] = np.nan if _is_missing(entry) else _number(entry)
+            values[i] = np.nan if is_missing(entry) else _number(entry)
         except (TypeError, ValueError, OverflowError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(
@@ -111,7 +111,23 @@ def _number(entry: Any) -> float:
     return float(entry)
 
 
-def _is_missing(entry: Any) -> bool:
+def is_missing(entry: Any) -> bool:
+    """Return whether an entry is None, NaN, NA or NaT.
+
+    Parameters
+    ----------
+    entry : object
+        Anything.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_missing(None), is_missing(0.0)
+    (True, False)
+    """
     return entry is None or type(entry).__name__ in ("NAType", "NaTType") or entry != entry
 
 

@@ -7,8 +7,10 @@ at least one observed entry. The estimators of :mod:`polycomplete.completers` ta
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import nullcontext
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from numbers import Real
 from typing import Any, NamedTuple
@@ -16,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polycomplete import tuning
+from polycomplete._machine import blas_threads_for
 from polycomplete.exact import Exact
 from polycomplete.kernels import Kernel
 from polycomplete.landmarks import Landmark
@@ -161,6 +164,19 @@ def solve(
     if result.stop in ("time_limit", "callback") and result.smoothings:
         chosen = chosen._replace(smoothing=result.smoothings[-1])  # as far as it came
     return scaler, problem, result, chosen
+
+
+def walk(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Iterator[tuple[float, np.ndarray]]:
+    """Yield the smoothing and the completed matrix, in the user's units, from coarse to fine."""
+    if not hasattr(recipe.solver, "path"):
+        raise TypeError(f"{recipe.solver!r} has no path of decreasing smoothing to follow.")
+    scaler = ColumnScaler.fit(X, mask, _scales_to_try(X, mask, recipe.scale)[0])
+    engine = recipe.engine
+    pool = engine.pool() if isinstance(engine, Landmark) else nullcontext(engine)
+    with blas_threads_for(len(X)), pool as ready:
+        problem = pose(X, mask, scaler, replace(recipe, engine=ready))
+        for smoothing, rows in recipe.solver.path(problem):
+            yield smoothing, scaler.undo(rows)
 
 
 def choose(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Chosen:

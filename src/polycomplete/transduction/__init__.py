@@ -1,0 +1,6 @@
+"""Labels are one more column with holes: complete them along with the features."""
+
+from polycomplete.transduction.classifier import TransductiveClassifier
+from polycomplete.transduction.regressor import TransductiveRegressor
+
+__all__ = ["TransductiveClassifier", "TransductiveRegressor"]

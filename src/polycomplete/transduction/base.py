@@ -1,0 +1,181 @@
+"""What the transductive estimators share: features and target side by side, completed together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags, check_array, check_consistent_length, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from polycomplete.frames import find_missing, to_matrix
+from polycomplete.kernels import RBF
+from polycomplete.scaling import ColumnScaler, is_constant
+from polycomplete.tables.method import prepared
+from polycomplete.transduction.search import MULTIPLES, WEIGHTS, Search, Settings
+from polycomplete.transduction.targets import Target
+
+__all__ = ["BaseTransducer"]
+
+ENTRIES = 20_000  # observed entries that are enough to choose by
+FEWEST = 400  # rows, however few entries are enough
+HIDE = 0.25  # of the known targets
+ENOUGH = 100  # hidden targets to judge by
+MOST_DRAWS = 3
+
+
+class BaseTransducer(BaseEstimator):
+    """The part that does not depend on the kind of target.
+
+    A subclass reads y, and says by ``_strata`` which rows belong together where some are drawn.
+
+    Examples
+    --------
+    >>> from polycomplete import TransductiveClassifier
+    >>> isinstance(TransductiveClassifier(), BaseTransducer)
+    True
+    """
+
+    method: Any
+    label_weight: float | str
+    max_rows: int
+    random_state: Any
+    verbose: int
+
+    def _fit(self, X: Any, target: Target, y: np.ndarray, known: np.ndarray) -> np.ndarray:
+        """Complete the target; return it for all rows, decoded."""
+        self._check()
+        matrix, mask = self._validate(X, reset=True)
+        self._seen = np.flatnonzero(mask.any(axis=0))
+        matrix, mask = matrix[:, self._seen], mask[:, self._seen]
+        self._scaler = ColumnScaler.fit(matrix, mask, "standard")
+        features = self._features(matrix, mask)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        rng = np.random.default_rng(seed)
+        self._target, method = target, prepared(self.method, seed, self.verbose)
+        chosen = self._choose(method, features, mask, y, known, rng)
+        self.label_weight_ = chosen.weight
+        self._learn_from(chosen.decoded, y[chosen.rows])
+        block = np.full((len(y), target.width), np.nan)
+        block[known] = target.encode(y[known]) * self.label_weight_
+        joint = np.hstack([features, block])
+        self.method_ = chosen.prepare(method)
+        if len(joint) <= self.max_rows:
+            return self._decode(self.method_.fit_transform(joint))
+        train = self._drawn(np.flatnonzero(known), y, self.max_rows, rng)
+        self.method_.fit(joint[train])
+        return self._decode(self.method_.transform(joint))
+
+    def _complete(self, X: Any) -> np.ndarray:
+        """Return the target of new rows, decoded."""
+        check_is_fitted(self)
+        matrix, mask = self._validate(X, reset=False)
+        features = self._features(matrix[:, self._seen], mask[:, self._seen])
+        block = np.full((len(features), self._target.width), np.nan)
+        return self._decode(self.method_.transform(np.hstack([features, block])))
+
+    def _learn_from(self, decoded: np.ndarray, y: np.ndarray) -> None:
+        """Learn from what came back for known targets that were hidden."""
+
+    def _strata(self, y: np.ndarray) -> np.ndarray:
+        """Return the number of the group that each known target belongs to."""
+        return np.zeros(len(y), dtype=int)
+
+    def _choose(
+        self,
+        method: Any,
+        features: np.ndarray,
+        mask: np.ndarray,
+        y: np.ndarray,
+        known: np.ndarray,
+        rng: np.random.Generator,
+    ) -> Settings:
+        """Choose what was left to be chosen, on rows whose target is known."""
+        given = None if isinstance(self.label_weight, str) else float(self.label_weight)
+        weights = list(WEIGHTS) if given is None else [given]
+        multiples: list[float | None] = [None]
+        if _is_default(getattr(method, "kernel", None)):
+            multiples = list(MULTIPLES)
+        per_row = max(1.0, float(mask[known].sum(axis=1).mean()))
+        rows = self._drawn(np.flatnonzero(known), y, max(FEWEST, int(ENTRIES / per_row)), rng)
+        rows = rows[mask[rows].any(axis=1)]
+        draws = _draws(self._strata(y[rows]), rng)
+        if not draws:
+            decoded = self._target.decode(np.empty((0, self._target.width)))
+            return Settings(weights[0], multiples[0], None, np.nan, np.empty(0, int), decoded)
+        varying = ~is_constant(np.nan_to_num(features[rows]), mask[rows])
+        found = Search(method, features[rows][:, varying], self._target, y[rows], draws)
+        best = found.best(weights, multiples)
+        return best._replace(rows=rows[best.rows])
+
+    def _drawn(
+        self, rows: np.ndarray, y: np.ndarray, most: int, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Return some of the rows, of small groups more than their share."""
+        if len(rows) <= most:
+            return rows
+        strata = self._strata(y[rows])
+        places, sizes = np.unique(strata, return_inverse=True, return_counts=True)[1:]
+        # A group's chance grows with the root of its size, up to all of its rows.
+        luck = rng.random(len(rows)) * np.sqrt(sizes[places])
+        return np.sort(rows[np.argsort(luck, kind="stable")[:most]])
+
+    def _features(self, matrix: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        scaled = self._scaler.apply(np.where(mask, matrix, self._scaler.centre))
+        return np.where(mask, scaled, np.nan)
+
+    def _decode(self, joint: Any) -> np.ndarray:
+        block = np.asarray(joint)[:, -self._target.width :]
+        return self._target.decode(block / self.label_weight_)
+
+    def _check_lengths(self, X: Any, y: Any) -> None:
+        """Refuse y of another length than X, and none at all."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None; give it "
+                "with missing values where they are to be found."
+            )
+        check_consistent_length(to_matrix(X), y)
+
+    def _check(self) -> None:
+        given = self.label_weight
+        if given != "auto" and not (isinstance(given, int | float) and 0 < given < np.inf):
+            raise ValueError(f'label_weight must be "auto" or a positive number, got {given!r}.')
+        if not isinstance(self.max_rows, int | np.integer) or self.max_rows < 1:
+            raise ValueError(f"max_rows must be a positive whole number, got {self.max_rows!r}.")
+
+    def _validate(self, X: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
+        matrix = check_array(
+            to_matrix(X),
+            dtype=np.float64,
+            ensure_all_finite=False,
+            estimator=self,
+            input_name="X",
+        )
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return matrix, find_missing(matrix, np.nan)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _is_default(kernel: Any) -> bool:
+    """Return whether nobody has said how wide the kernel is to be."""
+    return isinstance(kernel, RBF) and kernel.get_params() == RBF().get_params()
+
+
+def _draws(strata: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
+    """Return which known targets are hidden, several times where they are few."""
+    hidden: list[np.ndarray] = []
+    while len(hidden) < MOST_DRAWS and sum(map(np.count_nonzero, hidden)) < ENOUGH:
+        draw = np.zeros(len(strata), dtype=bool)
+        for stratum in np.unique(strata):
+            rows = rng.permutation(np.flatnonzero(strata == stratum))
+            draw[rows[: int(HIDE * len(rows) + rng.random() * (len(rows) > 1))]] = True
+        if not draw.any():
+            break
+        hidden.append(draw)
+    return hidden

@@ -1,0 +1,148 @@
+"""Classification by completion: the label is a column with holes."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from polycomplete.tables.simplex import Calibration
+from polycomplete.transduction.base import BaseTransducer
+from polycomplete.transduction.labels import known_labels
+from polycomplete.transduction.targets import Classes
+
+__all__ = ["TransductiveClassifier"]
+
+
+class TransductiveClassifier(ClassifierMixin, BaseTransducer):
+    """Classify rows with missing features by completing [features, indicators of the labels].
+
+    The features of unlabelled rows take part in learning the surface, and missing features and
+    missing labels are found together. Features are standardised by their observed entries.
+
+    Parameters
+    ----------
+    method : completer, optional
+        What completes; :class:`~polycomplete.PMC` by default. Its smoothing, and the width of its
+        kernel where nothing is said of it, are chosen by hiding known labels.
+    label_weight : "auto" or float, default="auto"
+        The weight of the label; a feature has 1. "auto" chooses by hiding known labels.
+    unlabeled : object, default="auto"
+        What stands for a missing label in y, besides None and NaN. "auto": the number −1.
+    max_rows : int, default=3000
+        With more rows, the surface is learned from so many labelled ones, of rare classes more
+        than their share, and the others are completed row by row.
+    random_state : int, RandomState or None, default=None
+        Everything random follows from it.
+    verbose : int, default=0
+        Handed to the method.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes.
+    transduction_ : ndarray of shape (n_samples,)
+        The label of each row of X; known labels as they were.
+    label_distributions_ : ndarray of shape (n_samples, n_classes)
+        Probabilities, calibrated on labels that were hidden.
+    label_weight_ : float
+        What was chosen.
+    method_ : completer
+        The fitted method, with what was chosen.
+    calibration_ : Calibration
+        From completed indicators to probabilities.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Their names, where X had any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from polycomplete import TransductiveClassifier, masks
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X_missing = masks.apply(X, masks.uniform(X.shape, 0.8, random_state=0))
+    >>> labelled = np.random.default_rng(0).random(len(y)) < 0.5
+    >>> found = TransductiveClassifier(random_state=0).fit(X_missing, np.where(labelled, y, -1))
+    >>> bool(np.mean(found.transduction_ == y) > 0.9)
+    True
+    >>> found.predict([[5.0, np.nan, 1.4, 0.2], [np.nan, 3.0, 5.5, 2.0]])
+    array([0, 2])
+    """
+
+    def __init__(
+        self,
+        method: Any = None,
+        label_weight: float | str = "auto",
+        unlabeled: Any = "auto",
+        max_rows: int = 3000,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ):
+        self.method = method
+        self.label_weight = label_weight
+        self.unlabeled = unlabeled
+        self.max_rows = max_rows
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from all rows, and label those that have no label.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features, NaN where missing.
+        y : array-like of shape (n_samples,)
+            Labels; None, NaN or ``unlabeled`` where missing.
+
+        Returns
+        -------
+        self
+        """
+        self._check_lengths(X, y)
+        self.classes_, codes = known_labels(y, self.unlabeled)
+        known = codes >= 0
+        shares = np.bincount(codes[known], minlength=len(self.classes_)) / np.count_nonzero(known)
+        scores = self._fit(X, Classes(shares), codes, known)
+        self.label_distributions_ = self.calibration_.apply(scores)
+        self.label_distributions_[known] = np.eye(len(self.classes_))[codes[known]]
+        self.transduction_ = self.classes_[np.argmax(self.label_distributions_, axis=1)]
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable label of each row, without refitting.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features, NaN where missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class for each row, without refitting.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features, NaN where missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self.calibration_.apply(self._complete(X))
+
+    def _learn_from(self, decoded: np.ndarray, y: np.ndarray) -> None:
+        assert isinstance(self._target, Classes)
+        self.calibration_ = Calibration.fit(decoded, y, self._target.shares)
+
+    def _strata(self, y: np.ndarray) -> np.ndarray:
+        return y

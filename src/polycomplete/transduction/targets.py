@@ -1,0 +1,100 @@
+"""A target as columns beside the features: one for each class, or one for a number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from polycomplete.tables.simplex import project
+
+__all__ = ["Classes", "Number", "Target"]
+
+
+class Target(Protocol):
+    """What the target's columns mean."""
+
+    @property
+    def width(self) -> int:
+        """How many columns the target has."""
+
+    def encode(self, y: np.ndarray) -> np.ndarray:
+        """Return the columns of known values, with a total variance of one."""
+
+    def decode(self, block: np.ndarray) -> np.ndarray:
+        """Return what completed columns say: a score for each class, or a number."""
+
+    def loss(self, decoded: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return how wrong each row is."""
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Indicator columns of classes, centred, together of variance one.
+
+    Attributes
+    ----------
+    shares : ndarray of shape (c,)
+        How frequent each class is among the known labels.
+
+    Examples
+    --------
+    >>> target = Classes(np.array([0.5, 0.5]))
+    >>> target.encode(np.array([0, 1])).round(2)
+    array([[ 0.71, -0.71],
+           [-0.71,  0.71]])
+    >>> target.decode(target.encode(np.array([1])))
+    array([[0., 1.]])
+    """
+
+    shares: np.ndarray
+
+    @property
+    def width(self) -> int:
+        """How many classes there are."""
+        return len(self.shares)
+
+    @property
+    def _unit(self) -> float:
+        return float(np.sqrt(np.sum(self.shares * (1 - self.shares)))) or 1.0
+
+    def encode(self, y: np.ndarray) -> np.ndarray:
+        """Return the columns of known classes, given as numbers 0 … c − 1."""
+        return (np.eye(self.width)[y] - self.shares) / self._unit
+
+    def decode(self, block: np.ndarray) -> np.ndarray:
+        """Return a score for each class: 1 for a class that is certain."""
+        return block * self._unit + self.shares
+
+    def loss(self, decoded: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the Brier score of each row: it tells more than right or wrong."""
+        return np.sum((project(decoded) - np.eye(self.width)[y]) ** 2, axis=1)
+
+
+@dataclass(frozen=True)
+class Number:
+    """One column, standardised.
+
+    Examples
+    --------
+    >>> target = Number(mean=10.0, spread=2.0)
+    >>> target.decode(target.encode(np.array([11.0])))
+    array([11.])
+    """
+
+    mean: float
+    spread: float
+    width: int = 1
+
+    def encode(self, y: np.ndarray) -> np.ndarray:
+        """Return the column of known values."""
+        return ((y - self.mean) / self.spread)[:, None]
+
+    def decode(self, block: np.ndarray) -> np.ndarray:
+        """Return numbers."""
+        return block[:, 0] * self.spread + self.mean
+
+    def loss(self, decoded: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Return the squared error of each row."""
+        return (decoded - y) ** 2
