@@ -79,10 +79,23 @@ def test_expected_errors_are_those_of_the_hidden_cells(pmc):
 def test_intervals_hold_the_truth_about_as_often_as_they_say():
     rng, hits = np.random.default_rng(0), 0
     for _ in range(200):
-        drawn = rng.standard_normal(60)
-        _, (found,) = errors.expected_errors(np.zeros(60, dtype=int), drawn, np.ones(1))
+        drawn, none = rng.standard_normal(60), np.zeros(60)
+        _, (found,) = errors.expected_errors(none.astype(int), drawn, none, np.zeros(1), np.ones(1))
         hits += found["interval"][0] <= 1.0 <= found["interval"][1]
     assert 0.88 < hits / 200 < 0.99
+
+
+def test_filling_in_the_mean_is_a_hundred_percent_even_where_columns_hardly_vary():
+    rng = np.random.default_rng(0)
+    columns = np.repeat(np.arange(3), 40)
+    truth = np.where(columns < 2, rng.standard_normal(120) * 10.0**columns, 0.0)
+    truth[-1] = 500.0  # the one cell of its column that is not nil
+    mean, spread = np.array([0.0, 0.0, 1.0]), np.array([1.0, 10.0, 2.0])
+    overall, _ = errors.expected_errors(columns, truth, mean[columns], mean, spread)
+    assert overall["relative"] == pytest.approx(1.0)
+    assert overall["interval"] == pytest.approx([1.0, 1.0])
+    overall, each = errors.expected_errors(columns, truth, truth, mean, spread)
+    assert (overall["relative"], each[1]["rmse"]) == (0.0, 0.0)
 
 
 def test_columns_with_few_hidden_cells_say_so(pmc):

@@ -41,9 +41,10 @@ def make(method: str, frame: Any, seed: int) -> Any:
     >>> make("knn", pl.DataFrame({"a": ["x", None]}), seed=0).method
     KNNImputer()
     """
-    estimator = methods.get(method)
-    if "random_state" in estimator.get_params():
-        estimator.set_params(random_state=seed)
+    try:
+        estimator = methods.get(method, random_state=seed)
+    except TypeError:  # nothing about it is random
+        estimator = methods.get(method)
     if are_numbers(frame):
         return estimator
     return TableCompleter(estimator, unseen="missing", random_state=seed)
@@ -137,7 +138,7 @@ def _columns(found: Any, names: list[str]) -> Any:
 
 
 def expected_error(estimator: Any, frame: Any) -> dict[str, Any] | None:
-    """Return the error on observed cells that a fit had hidden, in units of a column's spread.
+    """Return the error on observed cells that a fit had hidden, relative to filling in the mean.
 
     Parameters
     ----------
@@ -161,5 +162,6 @@ def expected_error(estimator: Any, frame: Any) -> dict[str, Any] | None:
     held = getattr(estimator, "held_out_", None)
     if held is None:
         return None
+    mean = np.array([column.mean() for column in frame], dtype=np.float64)
     spread = np.array([column.std(ddof=0) for column in frame], dtype=np.float64)
-    return expected_errors(held.columns, held.completed - held.truth, spread)[0]
+    return expected_errors(held.columns, held.truth, held.completed, mean, spread)[0]

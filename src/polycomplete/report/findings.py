@@ -104,9 +104,8 @@ def _error(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     low, high = (percent(end) for end in error["interval"])
     level = _level(error["interval"][1])
     text = (
-        "Known cells that were hidden came back with an error of "
-        f"{percent(error['relative'])} of a column's spread ({low} to {high}); filling in the mean "
-        "would give 100 %."
+        f"The error of known cells that were hidden is {percent(error['relative'])} "
+        f"({low} to {high}) of the error that filling in the mean would make."
     )
     yield level, text
 

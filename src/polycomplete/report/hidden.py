@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polycomplete.record import Record
-from polycomplete.tables.decode import SECONDS
-from polycomplete.tables.remembering import DAY
+from polycomplete.tables.remembering import in_days
 
 __all__ = ["Hidden", "hidden_cells"]
 
 
 class Hidden(NamedTuple):
-    """Errors of numbers, and which labels came back wrong; each with the column of the record."""
+    """Numbers and what came back, and which labels were wrong; with their columns in the record."""
 
     columns: np.ndarray
-    errors: np.ndarray
+    truth: np.ndarray
+    found: np.ndarray
     label_columns: np.ndarray
     wrong: np.ndarray
 
@@ -51,42 +51,27 @@ def hidden_cells(completer: Any, known: Record) -> Hidden | None:
     if table:
         return _of_table(completer, held, known)
     none = np.empty(0, dtype=int)
-    return Hidden(held.columns, held.completed - held.truth, none, none.astype(bool))
+    return Hidden(held.columns, held.truth, held.completed, none, none.astype(bool))
 
 
 def _of_table(completer: Any, held: Any, known: Record) -> Hidden:
     """Undo the encoding: numbers to their units, scores of labels to the label with the highest."""
-    encoding = completer.encoding_
-    names = [str(column.name) for column in completer.schema_ if column.is_completed]
-    places = np.array([known["names"].index(name) for name in names], dtype=int)
-    numbers, labels = _Parts(), _Parts()
-    for j, place in enumerate(places):
-        mine = encoding.columns_of(j)
-        if len(mine) == 0:
+    columns = [column for column in completer.schema_ if column.is_completed]
+    numbers: list[tuple[np.ndarray, ...]] = [(np.empty(0, dtype=int), np.empty(0), np.empty(0))]
+    labels: list[tuple[np.ndarray, ...]] = [(np.empty(0, dtype=int), np.empty(0, dtype=bool))]
+    for j, column in enumerate(columns):
+        mine = completer.encoding_.columns_of(j)
+        if len(mine) == 0:  # it is constant
             continue
-        truth, found = (_block(held, values, mine, encoding)
+        truth, found = (_block(held, values, mine, completer.encoding_)
                         for values in (held.truth, held.completed))  # fmt: skip
-        if known["kinds"][place] == "text":
-            labels.add(place, _label(found) != _label(truth))
+        place = np.full(len(truth), known["names"].index(str(column.name)))
+        if column.has_classes or column.kind == "ordered":
+            labels.append((place, _label(found) != _label(truth)))
         else:
-            numbers.add(place, (found - truth)[:, 0] * _days(completer, names[j]))
-    return Hidden(*numbers.joined(float), *labels.joined(bool))
-
-
-class _Parts:
-    """Outcomes of one column after the other."""
-
-    def __init__(self) -> None:
-        self.columns: list[np.ndarray] = []
-        self.outcomes: list[np.ndarray] = []
-
-    def add(self, column: int, outcomes: np.ndarray) -> None:
-        self.columns.append(np.full(len(outcomes), column))
-        self.outcomes.append(outcomes)
-
-    def joined(self, kind: type) -> tuple[np.ndarray, np.ndarray]:
-        columns = np.concatenate([np.empty(0, dtype=int), *self.columns])
-        return columns, np.concatenate([np.empty(0, dtype=kind), *self.outcomes])
+            numbers.append((place, *(in_days(column, part[:, 0]) for part in (truth, found))))
+    parts = [np.concatenate(part) for kind in (numbers, labels) for part in zip(*kind, strict=True)]
+    return Hidden(*parts)
 
 
 def _block(held: Any, values: np.ndarray, mine: np.ndarray, encoding: Any) -> np.ndarray:
@@ -100,9 +85,3 @@ def _block(held: Any, values: np.ndarray, mine: np.ndarray, encoding: Any) -> np
 def _label(block: np.ndarray) -> np.ndarray:
     """Return which label a line stands for; truth values and orders are numbers to be rounded."""
     return np.rint(block[:, 0]) if block.shape[1] == 1 else np.argmax(block, axis=1)
-
-
-def _days(completer: Any, name: str) -> float:
-    """Return what a unit of a column is in the record: days where it has to do with time."""
-    unit = next(column.unit for column in completer.schema_ if str(column.name) == name)
-    return SECONDS[unit] / DAY if unit else 1.0

@@ -138,7 +138,9 @@ def _errors(
     """Return the expected error over all numbers, over all labels, and by column."""
     if hidden is None:
         return None, None, [{"cells": 0} for _ in known["names"]]
-    overall, each = expected_errors(hidden.columns, hidden.errors, known["spread"])
+    overall, each = expected_errors(
+        hidden.columns, hidden.truth, hidden.found, known["mean"], known["spread"]
+    )
     if overall is not None:
         overall["level"] = LEVEL
     usual = {int(j): _usual(labels) for j, labels in known["labels"].items()}

@@ -11,7 +11,7 @@ from polycomplete.record import Cells, Record, record_of
 from polycomplete.tables.decode import SECONDS, classes
 from polycomplete.tables.schema import Column
 
-__all__ = ["DAY", "remember"]
+__all__ = ["in_days", "remember"]
 
 DAY = 86400.0  # seconds; dates and durations are shown in days
 
@@ -95,5 +95,27 @@ def _shown(column: Column, numbers: np.ndarray) -> np.ndarray:
         return names[np.nan_to_num(numbers, nan=0.0).astype(int)]
     if column.kind == "integer":
         numbers = np.rint(numbers)  # as they are written
+    return in_days(column, numbers)
+
+
+def in_days(column: Column, numbers: np.ndarray) -> np.ndarray:
+    """Return numbers as the record has them: dates and durations in days.
+
+    Parameters
+    ----------
+    column : Column
+        Of numbers, dates or durations.
+    numbers : ndarray
+        As they are read.
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> in_days(Column("d", "duration", "Duration", unit="s"), np.array([43200.0]))
+    array([0.5])
+    """
     unit = SECONDS[column.unit] / DAY if column.unit else 1.0
-    return (numbers + column.origin) * unit
+    return np.asarray((numbers + column.origin) * unit)

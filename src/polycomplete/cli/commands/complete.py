@@ -151,8 +151,8 @@ def _sentence(facts: dict[str, Any], seconds: float) -> str:
     if error:
         low, high = error["interval"]
         said += (
-            f"\nExpected error: {error['relative']:.2f} of a column's spread "
-            f"({low:.2f} to {high:.2f}; 1 is what the mean gives)."
+            f"\nExpected error: {error['relative']:.2f} of that of filling in the mean "
+            f"({low:.2f} to {high:.2f})."
         )
     if facts["undetermined_rows"]:
         said += f"\nRows that their cells do not determine: {facts['undetermined_rows']}."
