@@ -40,8 +40,8 @@ class Landmark(BaseEstimator):
     """Express the surface by a few of the rows, and complete every row by itself.
 
     Cost and memory grow linearly with the number of rows. The surface is learned jointly from
-    ``max_rows`` rows, half of them the best-observed ones; every other row is then completed by
-    the learned row energy.
+    ``max_rows`` rows, half of them the best-observed ones; where there are more, every row is then
+    completed by the learned row energy.
 
     Parameters
     ----------
