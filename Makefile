@@ -100,6 +100,7 @@ pictures: $(VENV)/.ready  ## The pictures of docs/ (one needs the paper's data)
 	$(PY) docs/methods/pictures.py
 	$(PY) docs/landmark_pictures.py
 	$(PY) docs/clustering_picture.py
+	$(PY) docs/tables_picture.py
 
 clean:  ## Remove environments and outputs
 	rm -rf .venv .venv-oldest .venv-wheel build dist $(OUT) .pytest_cache .mypy_cache .ruff_cache
