@@ -41,7 +41,8 @@ def draw_surfaces(panels: Mapping[str, tuple[NDArray[np.float64], NDArray[np.int
     for place, (title, (points, part)) in enumerate(panels.items(), start=1):
         ax = picture.add_subplot(1, len(panels), place, projection="3d")
         for i in np.unique(part):
-            ax.scatter(*points[part == i].T, s=6, color=_COLOURS[i % 3], marker=_MARKERS[i % 3])
+            own = points[part == i].T
+            ax.scatter(*own, s=6, color=_COLOURS[i % 3], marker=_MARKERS[i % 3], rasterized=True)
         ax.set_title(title, fontsize=11, y=0.98)
         ax.view_init(elev=24, azim=-52)
         ax.set_box_aspect(None, zoom=0.88)
