@@ -42,7 +42,7 @@ def training_rows(mask: np.ndarray, most: int, seed: int) -> np.ndarray:
     """
     if len(mask) <= most:
         return np.arange(len(mask))
-    return _pick(mask.mean(axis=1), _luck(seed, 0, len(mask)), most)
+    return lucky(mask.mean(axis=1), luck_of(seed, 0, len(mask)), most)
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ class Sample:
     @classmethod
     def of(cls, X: np.ndarray, mask: np.ndarray, first: int, most: int, seed: int) -> Sample:
         """Choose among the rows of a block; ``first`` is the number of its first row."""
-        luck = _luck(seed, first, len(mask))
-        at = _pick(mask.mean(axis=1), luck, most)
+        luck = luck_of(seed, first, len(mask))
+        at = lucky(mask.mean(axis=1), luck, most)
         chosen = X[at].astype(np.float64)
         return cls(most, seed, chosen, np.array(mask[at]), first + at, luck[at])
 
@@ -90,18 +90,18 @@ class Sample:
         """Choose among the rows of both; ``other`` has rows with larger numbers."""
         names = ("X", "mask", "number", "luck")
         both = [np.concatenate([getattr(self, name), getattr(other, name)]) for name in names]
-        at = _pick(both[1].mean(axis=1), both[3], self.most)
+        at = lucky(both[1].mean(axis=1), both[3], self.most)
         return Sample(self.most, self.seed, *(array[at] for array in both))
 
 
-def _luck(seed: int, first: int, count: int) -> np.ndarray:
+def luck_of(seed: int, first: int, count: int) -> np.ndarray:
     """Return two numbers between 0 and 1 for each row, by its number."""
     # Philox counts: a step of its counter gives four numbers, those of two rows.
     draws = np.random.Generator(np.random.Philox(key=seed).advance(first // 2))
     return draws.random((count + first % 2, 2))[first % 2 :]
 
 
-def _pick(share: np.ndarray, luck: np.ndarray, most: int) -> np.ndarray:
+def lucky(share: np.ndarray, luck: np.ndarray, most: int) -> np.ndarray:
     """Return the positions of the chosen rows, in their order.
 
     A row that is not chosen among some is not chosen among more: both halves are the first of an

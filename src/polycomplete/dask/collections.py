@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from polycomplete._optional import need
-from polycomplete.dask.partitions import Look, complete, lean, summed
+from polycomplete.dask.partitions import complete, lean, summed
+from polycomplete.dask.tables import look_for
 
 __all__ = ["fit", "transform"]
 
@@ -21,8 +22,9 @@ def fit(completer: Any, X: Any) -> Any:
 
     Parameters
     ----------
-    completer : PMC, NLMC or Completer
-        One that has ``fit_blocks``.
+    completer : PMC, NLMC, Completer or TableCompleter
+        One that has ``fit_blocks``; or a TableCompleter, which then learns from a sample of the
+        rows with all categories in it, the same for any partitions.
     X : dask.array.Array or dask.dataframe.DataFrame
         NaN (or None, NA) where missing.
 
@@ -43,7 +45,7 @@ def fit(completer: Any, X: Any) -> Any:
     """
     delayed = need("dask", "dask", "Computing with Dask").delayed
     X = _by_rows(X)
-    look = Look(completer, _without_rows(X))
+    look = look_for(completer, _without_rows(X))
     worker, first, found = delayed(look, traverse=False), 0, []
     parts = X.to_delayed().ravel() if _is_array(X) else X.to_delayed()
     for number, part in enumerate(parts):
@@ -55,7 +57,7 @@ def fit(completer: Any, X: Any) -> Any:
     return completer
 
 
-def _look(look: Look, block: Any, first: int, place: str) -> Any:
+def _look(look: Any, block: Any, first: int, place: str) -> Any:
     return look([block], first, place)
 
 

@@ -16,10 +16,10 @@ from sklearn.utils import check_random_state
 
 from polycomplete._optional import need
 from polycomplete.dask.cluster import compute, connected
-from polycomplete.dask.partitions import Look, complete, lean, summed
+from polycomplete.dask.partitions import complete, lean, summed
+from polycomplete.dask.tables import look_for
 from polycomplete.disk import is_fitted
 from polycomplete.files.whole import written_whole
-from polycomplete.gathering import Gathered
 from polycomplete.rowfiles import ParquetRows
 
 __all__ = ["complete_parquet"]
@@ -49,8 +49,7 @@ def complete_parquet(
     target : str or path
         Another folder, which must be empty or not there yet.
     completer : completer
-        One that is fitted is used as it is; others learn from all files, and must have
-        ``fit_blocks``.
+        One that is fitted is used as it is; others learn from all files, as :func:`fit` does it.
     resume : bool, default=False
         Go on with a job that was stopped: files that are in the target already are not done again.
         The source and the parameters must be those of that job.
@@ -177,7 +176,7 @@ def _tidy(target: Path) -> None:
 def _learn(completer: Any, rows: list[ParquetRows], progress: bool) -> None:
     """Learn from a sample of all files."""
     delayed = need("dask", "dask", "Computing with Dask").delayed
-    look = Look(completer, next(iter(rows[0])).slice(0, 0))
+    look = look_for(completer, next(iter(rows[0])).slice(0, 0))
     worker, counts = delayed(look, traverse=False), [each.count for each in rows]
     firsts = accumulate(counts[:-1], initial=0)
     found = [
@@ -186,7 +185,7 @@ def _learn(completer: Any, rows: list[ParquetRows], progress: bool) -> None:
     look.fit(completer, compute([summed(found)], progress)[0])
 
 
-def _look(look: Look, path: Path, first: int) -> Gathered:
+def _look(look: Any, path: Path, first: int) -> Any:
     return look(ParquetRows(path), first, str(path))
 
 
