@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from polycomplete import PMC, RBF, Landmark, datasets, masks
+from polycomplete import LRMC, PMC, RBF, Landmark, datasets, masks
 from polycomplete.disk import complete_file
 from polycomplete.gathering import Gathered
 from polycomplete.rows import Holes, learn
@@ -301,6 +301,8 @@ def test_files_that_do_not_fit_are_refused(tmp_path):
         complete_file(tmp_path / "x.npy", tmp_path / "y.parquet", PMC(**QUICK))
     with pytest.raises(FileExistsError, match="exists already"):
         complete_file(tmp_path / "x.npy", tmp_path / "x.npy", PMC(**QUICK))
+    with pytest.raises(TypeError, match="LRMC cannot learn from blocks of rows; fit it"):
+        complete_file(tmp_path / "x.npy", tmp_path / "y.npy", LRMC())
     (tmp_path / "x.parquet").write_bytes(b"PAR1 and then nothing")
     with pytest.raises(ValueError, match="is no Parquet file, or is cut off"):
         complete_file(tmp_path / "x.parquet", tmp_path / "y.parquet", PMC(**QUICK))

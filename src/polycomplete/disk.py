@@ -64,8 +64,14 @@ def complete_file(
     if target.suffix.lower() != source.suffix.lower():
         raise ValueError(f"{target} must be a {source.suffix} file, as {source} is.")
     refuse_taken(target, force)
+    fitted = is_fitted(completer)
+    if not fitted and not hasattr(completer, "fit_blocks"):
+        raise TypeError(
+            f"{type(completer).__name__} cannot learn from blocks of rows; fit it on rows that fit "
+            "into memory first, or use PMC."
+        )
     with naming(str(source)):
-        if not is_fitted(completer):
+        if not fitted:
             completer.fit_blocks(rows)
         with written_whole(target, force=force) as file:
             rows.write(partial(complete_block, completer), file)
