@@ -345,6 +345,28 @@ def test_columns_missing_altogether_get_a_dtype(holes, completer, library):
     assert row["weight"][0] == pytest.approx(89, abs=3)
 
 
+def test_a_new_column_of_dates_keeps_to_time_zones():
+    dates = pd.to_datetime(["2020-01-01", "2020-01-03"], utc=True).tz_convert("Europe/Berlin")
+    completer = TableCompleter(KNNImputer()).fit(pd.DataFrame({"x": [1.0, 2.0], "d": dates}))
+    completed = completer.transform(pl.DataFrame({"x": [2.0], "d": [None]}))
+    assert completed["d"].to_list() == [dt.datetime(2020, 1, 2, tzinfo=dt.UTC)]
+
+
+def test_truth_values_may_be_categories_but_not_numbers():
+    frame = pl.DataFrame({"x": [1.0, 2.0, 3.0] * 3, "b": [True, None, False] * 3})
+    completer = TableCompleter(KNNImputer(), kinds={"b": "categorical"})
+    assert completer.fit_transform(frame).schema == frame.schema
+    assert completer.proba_["b"].levels == [False, True]
+    with pytest.raises(ValueError, match=r"'b' is bool.*cannot be read as 'numeric'"):
+        TableCompleter(kinds={"b": "numeric"}).fit(frame)
+
+
+def test_mixed_objects_may_be_categories():
+    frame = pd.DataFrame({"x": [1.0, 9.0] * 6, "v": pd.Series([7, "b", 7, None] * 3, dtype=object)})
+    completed = TableCompleter(KNNImputer(), kinds={"v": "categorical"}).fit_transform(frame)
+    assert completed["v"].tolist() == [7, "b"] * 6
+
+
 def test_unseen_categories(holes, completer):
     completer.fit(holes[0])
     new = holes[0].iloc[:3].copy()
@@ -489,7 +511,10 @@ BAD_SETTINGS = {
     "level twice": ({"kinds": {"k": ["a", "b", "a"]}}, r"kinds\['k'\] names a level twice"),
     "weight": ({"weights": {"x": -1}}, r"weights\['x'\] must be a positive number, got -1"),
     "weight text": ({"weights": {"x": "2"}}, r"weights\['x'\] must be a positive number, got '2'"),
-    "clip": ({"clip": "range"}, 'clip of column \'x\' must be "observed" or a pair.*got \'range\''),
+    "clip": ({"clip": "range"}, 'clip must be None, "observed" or a dict.*got \'range\''),
+    "clip for all": ({"clip": (0, 1)}, r"clip must be None.*got \(0, 1\)"),
+    "clip name": ({"clip": {"x": "range"}}, "clip of column 'x' must be \"observed\" or a pair"),
+    "clip words": ({"clip": {"k": (0, 1)}}, "clip of column 'k'.*kind 'categorical'"),
     "clip order": ({"clip": {"x": (2, 1)}}, "clip of column 'x'.*low <= high"),
     "clip pair": ({"clip": {"x": 3}}, "clip of column 'x'"),
     "clip text": ({"clip": {"x": ("a", "b")}}, "clip of column 'x'"),

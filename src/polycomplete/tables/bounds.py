@@ -11,7 +11,7 @@ from polycomplete.tables.schema import Column
 
 __all__ = ["bounds_of"]
 
-#: Kinds whose cells lie on a line; the others have levels.
+#: Kinds whose cells lie on a line; the others have levels, which are bounds in themselves.
 LINES = ("numeric", "integer", "datetime", "duration")
 
 
@@ -37,12 +37,12 @@ def bounds_of(column: Column, clip: Any, numbers: np.ndarray) -> tuple[float, fl
     >>> bounds_of(Column("n", "integer", "Int64", origin=10), (None, 12.5), np.array([1.0]))
     (-inf, 2.0)
     """
-    if clip is None or column.kind not in LINES:
+    if clip is None:
         return -np.inf, np.inf
-    if isinstance(clip, str):
-        if clip != "observed":
-            raise ValueError(_complaint(column, clip))
+    if isinstance(clip, str) and clip == "observed":
         return float(np.nanmin(numbers)), float(np.nanmax(numbers))
+    if isinstance(clip, str) or column.kind not in LINES:
+        raise ValueError(_complaint(column, clip))
     try:
         low, high = clip
         low, high = (_number(column, end) for end in (low, high))

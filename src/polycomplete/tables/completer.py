@@ -266,7 +266,7 @@ class TableCompleter(TransformerMixin, BaseEstimator):
         return there, completed
 
     def _learn_schema(self, frame: Any) -> None:
-        check_choices(self.integers, self.unseen, self.max_categories)
+        check_choices(self.clip, self.integers, self.unseen, self.max_categories)
         ids, kinds, weights = listed(self.ids), self.kinds or {}, self.weights or {}
         check_names(frame.columns, ids=ids, kinds=kinds, clip=self.clip, weights=weights)
         check_weights(weights)

@@ -16,8 +16,8 @@ KINDS = ("numeric", "integer", "bool", "categorical", "ordered", "datetime", "du
 
 #: Which kind may be read as which other.
 READABLE = {
-    "numeric": {"numeric", "integer", "bool"},
-    "integer": {"numeric", "integer", "bool"},
+    "numeric": {"numeric", "integer"},
+    "integer": {"numeric", "integer"},
     "bool": {"bool"},
     "categorical": {"numeric", "integer", "bool", "categorical", "ordered"},
     "ordered": {"numeric", "integer", "categorical", "ordered"},
@@ -172,7 +172,7 @@ def suits(kind: str, levels: list[Any], series: Any) -> bool:
     if dtype == nw.Object:
         return kind not in ("datetime", "duration")
     if kind in ("numeric", "integer"):
-        return bool(dtype.is_integer() or dtype.is_float() or dtype == nw.Boolean)
+        return bool(dtype.is_integer() or dtype.is_float())
     if kind in ("bool", "datetime", "duration"):
         return bool(_BY_DTYPE[kind](dtype))
     if dtype in (nw.Categorical, nw.Enum):

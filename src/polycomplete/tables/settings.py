@@ -129,12 +129,12 @@ def check_weights(weights: Mapping[Any, float]) -> None:
             )
 
 
-def check_choices(integers: Any, unseen: Any, max_categories: Any) -> None:
+def check_choices(clip: Any, integers: Any, unseen: Any, max_categories: Any) -> None:
     """Raise where one of these settings is none that there is.
 
     Parameters
     ----------
-    integers, unseen, max_categories : object
+    clip, integers, unseen, max_categories : object
         As :class:`~polycomplete.TableCompleter` takes them.
 
     Returns
@@ -143,11 +143,15 @@ def check_choices(integers: Any, unseen: Any, max_categories: Any) -> None:
 
     Examples
     --------
-    >>> check_choices("rounded", "error", 50)
+    >>> check_choices(None, "rounded", "error", 50)
     Traceback (most recent call last):
         ...
     ValueError: integers must be "typed" or "whole", got 'rounded'.
     """
+    if not (clip is None or isinstance(clip, Mapping) or clip == "observed"):
+        raise ValueError(
+            f'clip must be None, "observed" or a dict from names to bounds, got {clip!r}.'
+        )
     if integers not in ("typed", "whole"):
         raise ValueError(f'integers must be "typed" or "whole", got {integers!r}.')
     if unseen not in ("error", "missing"):

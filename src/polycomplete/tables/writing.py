@@ -44,8 +44,9 @@ def write(series: Any, column: Column, rows: np.ndarray, numbers: np.ndarray) ->
     if len(rows) == 0:
         return series
     if not suits(column.kind, column.levels, series):
-        fresh = _values(column, numbers, None)
-        return nw.new_series(series.name, fresh, backend=nw.get_native_namespace(series))
+        values, library = _values(column, numbers, None), nw.get_native_namespace(series)
+        fresh = nw.new_series(series.name, values, backend=library)
+        return fresh.dt.replace_time_zone("UTC") if column.aware else fresh
     if series.dtype in (nw.Categorical, nw.Enum):
         return _write_levels(series, column, rows, numbers)
     return _put(series, rows, _values(column, numbers, series))
