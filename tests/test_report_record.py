@@ -112,10 +112,10 @@ def test_a_record_is_small_and_made_without_a_copy_of_the_data():
 
 
 def test_completers_keep_the_record_of_their_last_fit():
-    completer = LRMC().fit([[1.0, 2.0], [2.0, np.nan]])
-    assert completer._record["observed"].tolist() == [2, 1]
-    completer.fit([[1.0, 2.0], [2.0, 4.0], [3.0, 6.1]])
-    assert completer._record["rows"] == 3
+    completer = LRMC().fit([[1.0, 2.0], [2.0, 4.1], [4.0, np.nan]])
+    assert completer._record["observed"].tolist() == [3, 2]
+    completer.fit([[1.0, 2.0], [2.0, 4.0], [3.0, 6.1], [4.0, 8.0]])
+    assert completer._record["rows"] == 4
 
 
 def test_a_later_batch_makes_the_record_of_the_first_void():
