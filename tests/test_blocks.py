@@ -276,7 +276,7 @@ def test_a_table_without_rows_keeps_its_columns(tmp_path, X, whole):
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError("No space left on device")])
 def test_what_is_interrupted_leaves_nothing(monkeypatch, tmp_path, X, whole, stop):
-    monkeypatch.setattr("polycomplete.gathering.ENTRIES", 6 * 50)
+    monkeypatch.setattr("polycomplete.rowfiles.ENTRIES", 6 * 50)
     np.save(tmp_path / "x.npy", X)
     seen, transform = [], PMC._transform
 

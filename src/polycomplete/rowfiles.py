@@ -11,7 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from polycomplete._optional import need
-from polycomplete.gathering import ENTRIES, in_blocks
+from polycomplete.gathering import ENTRIES
 
 __all__ = ["NpyRows", "ParquetRows", "rows_of"]
 
@@ -69,7 +69,11 @@ class NpyRows:
         return X
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        return in_blocks(self._mapped())
+        n, m = self._mapped().shape
+        size = max(1, ENTRIES // max(m, 1))
+        for begin in range(0, n, size):
+            # Mapped anew each time: what was read of a map counts as memory while it is open.
+            yield np.array(self._mapped()[begin : begin + size])
 
     def write(self, complete: Callable[[np.ndarray], np.ndarray], file: IO[bytes]) -> None:
         """Complete block after block into an open file."""
