@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from polycomplete._machine import blas_threads_for
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.rows import RowEnergy, candidates, learn, padded, settle
 
@@ -224,7 +225,9 @@ class Dictionary:
         return self._energy(self.beta)
 
     def _energy(self, beta: float) -> RowEnergy:
-        return learn(self.kernel, self.atoms, beta * self.scale, in_place=False)
+        # One thread within a fit and after loading alike, so that the bits are the same.
+        with blas_threads_for(len(self.atoms)):
+            return learn(self.kernel, self.atoms, beta * self.scale, in_place=False)
 
     def judging(self, X: np.ndarray) -> Dictionary:
         """Return the model with the usual energy of these training rows."""
