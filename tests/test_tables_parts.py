@@ -1,8 +1,11 @@
 """The parts of tables: numbers to a matrix and back, bounds, calibration on hidden cells."""
 
 import datetime as dt
+from typing import ClassVar
 
+import narwhals.stable.v1 as nw
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,8 +16,10 @@ from sklearn.impute import KNNImputer
 
 from polycomplete.tables.bounds import bounds_of
 from polycomplete.tables.calibrate import ENOUGH, calibrations
+from polycomplete.tables.decode import Decoder
 from polycomplete.tables.encode import Encoding
-from polycomplete.tables.schema import Column
+from polycomplete.tables.schema import Column, learn_column
+from polycomplete.tables.writing import write
 from polycomplete.tuning import HeldOut
 
 CODES = st.sampled_from([0.0, 1.0, 2.0, np.nan])
@@ -143,3 +148,63 @@ def test_where_it_hid_too_little_cells_are_hidden_here(block, held):
 def test_columns_of_numbers_need_no_calibration(block):
     numbers, encoding, matrix = block
     assert calibrations(KNNImputer().fit(matrix), matrix, encoding, numbers, [False], 0) == {}
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("dtype", [pl.Int8, pl.UInt16, pl.Int64, pl.UInt64])
+def test_whole_numbers_stay_within_their_dtype(dtype, sign):
+    series = nw.from_native(pl.Series("n", [3, None], dtype=dtype), series_only=True)
+    found = write(series, Column("n", "integer", ""), np.array([1]), np.array([sign * 1e30]))
+    limits = np.iinfo(str(dtype).lower())
+    assert found.to_list() == [3, limits.max if sign > 0 else limits.min]
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_dates_stay_dates(sign):
+    dates = pl.Series("d", [dt.datetime(2020, 1, 1), None], dtype=pl.Datetime("ns"))
+    column = Column("d", "datetime", "", unit="ns")
+    series = nw.from_native(dates, series_only=True)
+    found = write(series, column, np.array([1]), np.array([sign * 1e30])).to_native()
+    assert found.null_count() == 0
+    assert found.dt.year().to_list() == [2020, 2262 if sign > 0 else 1677]
+
+
+def test_floats_stay_finite():
+    series = nw.from_native(pl.Series("x", [1.0, None], dtype=pl.Float32), series_only=True)
+    found = write(series, Column("x", "numeric", ""), np.array([1]), np.array([1e300]))
+    assert found.to_list()[1] == np.finfo(np.float32).max
+
+
+def test_levels_end_at_the_first_and_the_last():
+    numbers = np.array([[0.0], [1.0], [2.0]])
+    encoding = Encoding.fit(numbers, [0], [1.0])
+    column = Column("size", "ordered", "", levels=["S", "M", "L"])
+    decoder = Decoder([column], encoding, {}, np.array([[-np.inf, np.inf]]))
+    found = decoder.numbers(np.array([[-50.0], [0.1], [50.0]]))
+    assert_array_equal(found, [[0], [1], [2]])
+
+
+def test_the_second_fit_takes_the_smoothing_of_the_first(block):
+    class Smooth(Hider):
+        seen: ClassVar[list] = []
+
+        def __init__(self, held=None, smoothing="auto"):
+            super().__init__(held)
+            self.smoothing = smoothing
+
+        def fit_transform(self, X, y=None):
+            self.seen.append(self.smoothing)
+            self.smoothing_ = 0.25
+            return super().fit_transform(X)
+
+    numbers = np.hstack([block[0], block[0]])
+    encoding = Encoding.fit(numbers, [3, 3], [1.0, 1.0])
+    matrix, method = encoding.encode(numbers), Smooth()
+    method.fit_transform(matrix)
+    calibrations(method, matrix, encoding, numbers, [True, True], 0)
+    assert Smooth.seen == ["auto", 0.25]
+
+
+def test_categories_that_do_not_occur_are_no_classes():
+    series = pl.Series("k", ["b", "a"], dtype=pl.Enum(["c", "b", "a"]))
+    assert learn_column(nw.from_native(series, series_only=True)).levels == ["b", "a"]
