@@ -55,7 +55,11 @@ def draw_curves(
     picture = new_picture(3.9 * columns + 1.7, 3.3 * height + 0.3)
     axes = picture.subplots(height, columns, squeeze=False, sharey=True)
     for ax, panel in zip(axes.flat, panels, strict=False):
-        _draw(ax, panel, log)
+        _draw(ax, panel)
+    if log:
+        _log_axis(axes.flat[0])
+    else:
+        axes.flat[0].set_ylim(bottom=0)
     for ax in axes.flat[len(panels) :]:
         ax.set_axis_off()
     picture.supxlabel(xlabel, fontsize=10)
@@ -92,20 +96,16 @@ def ends(panels: Sequence[Panel], unit: str = "") -> str:
     return f"from {told[0]} to {told[1]}"
 
 
-def _draw(ax: Axes, panel: Panel, log: bool) -> None:
+def _draw(ax: Axes, panel: Panel) -> None:
     for method, values in panel.lines.items():
         ax.plot(panel.x, values, **line_style(method))
-    if log:
-        _log_axis(ax)
-    else:
-        ax.set_ylim(bottom=0)
     ax.set_title(panel.title, fontsize=10)
     ax.grid(alpha=0.3, which="both", linewidth=0.5)
     ax.set_xticks(panel.x, [f"{x:g}" for x in panel.x])
 
 
 def _log_axis(ax: Axes) -> None:
-    """Make the vertical axis logarithmic, with plain numbers; more of them where it is short."""
+    """Make the axis that all panels share logarithmic, with plain numbers."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     ax.set_yscale("log")

@@ -112,7 +112,7 @@ def verdicts(results: Results, methods: list[str]) -> list[Verdict]:
     won = [f"{s}, {f} frames" for s, f in every if _pmc_lowest(results, methods, s, f)]
     told = f": {'; '.join(won)}" if won else ""
     everywhere = Verdict(
-        len(won) == len(every),
+        len(won) == len(every) if set(PMC) & set(methods) else None,
         f"PMC-S or PMC-W is lowest, or level, in mean over the rates on {len(won)} of "
         f"{len(every)} matrices{told}.",
     )
