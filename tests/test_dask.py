@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from itertools import pairwise
@@ -16,7 +18,7 @@ import pytest
 from distributed import Client, LocalCluster
 from numpy.testing import assert_array_equal
 
-from polycomplete import LRMC, PMC, Landmark, TableCompleter, datasets, masks
+from polycomplete import LRMC, PMC, Landmark, datasets, masks
 from polycomplete.dask import complete_parquet, connected, fit, folders, transform
 from polycomplete.dask.cluster import compute
 
@@ -90,6 +92,12 @@ def test_arrays_do_as_frames(frame, expected, chunks):
     assert isinstance(found, da.Array)
     assert found.shape == (350, 6)
     assert_array_equal(found.compute(), expected)
+
+
+def test_arrays_may_have_unknown_lengths(frame, expected):
+    X = dd.from_pandas(frame, npartitions=3).to_dask_array()
+    assert np.isnan(X.shape[0])
+    assert_array_equal(transform(fit(PMC(**QUICK), X), X).compute(), expected)
 
 
 @pytest.mark.parametrize("workers", [1, 4])
@@ -250,6 +258,44 @@ def test_a_job_that_was_stopped_is_resumed(monkeypatch, tmp_path, folder):
     assert not list(target.rglob(".*"))
 
 
+#: Completes two files and then hangs, until it is killed.
+HANGING = """
+import sys, time
+import dask
+from polycomplete import PMC, Landmark
+from polycomplete.dask import complete_parquet, folders
+
+done, complete = [], folders.complete
+
+def hanging(*args, **options):
+    done.append(1)
+    if len(done) == 3:
+        open(sys.argv[3], "w").close()
+        time.sleep(600)
+    return complete(*args, **options)
+
+folders.complete = hanging
+pmc = PMC(engine=Landmark(max_rows=100), smoothing=1e-4, scale="sqrt", random_state=0)
+with dask.config.set(scheduler="synchronous"):
+    complete_parquet(sys.argv[1], sys.argv[2], pmc)
+"""
+
+
+def test_a_job_that_was_killed_is_resumed(tmp_path, folder, expected):
+    target, marker = tmp_path / "target", tmp_path / "hangs"
+    job = subprocess.Popen([sys.executable, "-c", HANGING, folder, target, marker])
+    while not marker.exists():
+        assert job.poll() is None
+        time.sleep(0.01)
+    job.kill()
+    job.wait()
+    assert len(names(target)) == 2
+    assert len(list(target.rglob(".*.part"))) == 1  # never under its own name
+    complete_parquet(folder, target, PMC(**QUICK), resume=True)
+    pd.testing.assert_frame_equal(read(target), expected)
+    assert not list(target.rglob(".*.part"))
+
+
 def test_without_a_seed_a_job_is_resumed_with_its_own(tmp_path, folder):
     target, options = tmp_path / "target", QUICK | {"random_state": None}
     given = PMC(**options)
@@ -320,78 +366,3 @@ def test_progress_is_shown(client, capsys):
     assert "Completed" in capsys.readouterr().out
     with connected(scheduler=client.scheduler.address) as other:
         assert other.submit(sum, [1, 2]).result() == 3
-
-
-# Tables with columns of all kinds
-
-
-def mixed(n=240):
-    """A table with numbers, whole numbers, dates and labels; one label occurs once."""
-    t = np.random.default_rng(0).random(n)
-    frame = pd.DataFrame({
-        "who": np.arange(n),
-        "x": t,
-        "y": t**2,
-        "count": (10 * t).astype(int),
-        "kind": np.where(t > 0.5, "long", "short"),
-        "when": pd.Timestamp("2020-01-01") + pd.to_timedelta((1000 * t).round(), unit="h"),
-    })  # fmt: skip
-    frame.loc[37, "kind"] = "rare"
-    frame.loc[::7, "x"] = np.nan
-    frame.loc[::5, "kind"] = None
-    frame.loc[3::9, "when"] = pd.NaT
-    return frame
-
-
-def table_completer():
-    return TableCompleter(method=LRMC(), ids=["who"], random_state=0)
-
-
-def test_a_table_is_completed_as_in_memory_where_it_is_small():
-    frame = mixed()
-    expected = table_completer().fit(frame).transform(frame)
-    X = dd.from_pandas(frame, npartitions=4)
-    found = transform(fit(table_completer(), X), X).compute()
-    assert found["kind"].tolist() == expected["kind"].tolist()
-    numbers = ["x", "y", "count", "when"]
-    pd.testing.assert_frame_equal(found[numbers], expected[numbers])
-
-
-def test_a_table_is_learned_from_a_sample_with_all_of_its_labels(monkeypatch):
-    monkeypatch.setattr("polycomplete.dask.tables.ROWS", 40)
-    frame, fitted = mixed(), []
-    for count in (1, 2, 7):
-        completer = table_completer().set_params(clip="observed")
-        fitted.append(fit(completer, dd.from_pandas(frame, npartitions=count)))
-    columns = {column.name: column for column in fitted[0].schema_}
-    assert columns["kind"].levels == ["long", "rare", "short"]
-    assert fitted[0].bounds_[0].tolist() == [frame["x"].min(), frame["x"].max()]
-    for other in fitted[1:]:
-        pd.testing.assert_frame_equal(other.transform(frame), fitted[0].transform(frame))
-
-
-def test_tables_in_parquet_files(tmp_path):
-    frame = mixed()
-    expected = table_completer().fit(frame).transform(frame)
-    (tmp_path / "given").mkdir()
-    for number, part in enumerate(parts_of(frame, 100, 150)):
-        part.reset_index(drop=True).to_parquet(tmp_path / "given" / f"{number}.parquet")
-    complete_parquet(tmp_path / "given", tmp_path / "done", table_completer())
-    found = read(tmp_path / "done").reset_index(drop=True)
-    assert found["kind"].tolist() == expected["kind"].tolist()
-    numbers = ["who", "x", "y", "count", "when"]
-    pd.testing.assert_frame_equal(found[numbers], expected[numbers])
-
-
-def test_tables_that_do_not_fit_are_refused():
-    frame = mixed()
-    parts = parts_of(frame, 100)
-    parts[1] = parts[1].drop(columns="y")
-    tasks = [dask.delayed(part) for part in parts]
-    X = dd.from_delayed(tasks, meta=frame.iloc[:0], verify_meta=False)
-    with pytest.raises(ValueError, match=r"Partition 1: Column 'y' of the fitted table"):
-        fit(table_completer(), X)
-    X = dd.from_pandas(frame, npartitions=2).astype({"kind": "category"})
-    with pytest.raises(ValueError, match=r"categories of column 'kind' yet; call X = X.categorize"):
-        fit(table_completer(), X)
-    assert fit(table_completer(), X.categorize()).schema_[4].levels == ["long", "rare", "short"]

@@ -92,7 +92,7 @@ def transform(completer: Any, X: Any) -> Any:
     """
     delayed = need("dask", "dask", "Computing with Dask").delayed
     X = _by_rows(X)
-    like = complete(_without_rows(X), completer)
+    like = complete(_without_rows(X), completer, "X")
     sent = delayed(lean(completer), traverse=False)  # one task of the graph: to each worker once
     if not _is_array(X):
         return X.map_partitions(_complete_frame, sent, meta=like)

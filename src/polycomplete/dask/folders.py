@@ -130,7 +130,7 @@ def _rows(source: Path) -> list[ParquetRows]:
 def _label(completer: Any, rows: list[ParquetRows]) -> dict[str, Any]:
     """Return what tells a job from another: what it does, with what, and its seed."""
     if is_fitted(completer):  # it is what it does
-        some = complete(next(iter(rows[0])).slice(0, 100), completer).to_pydict()
+        some = complete(next(iter(rows[0])).slice(0, 100), completer, str(rows[0].path)).to_pydict()
         work, seed = joblib.hash(some), None
     else:
         given = getattr(completer, "random_state", None)

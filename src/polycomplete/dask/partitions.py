@@ -132,7 +132,7 @@ def lean(completer: Any) -> Any:
     return light
 
 
-def complete(block: Any, completer: Any, place: str = "Partition") -> Any:
+def complete(block: Any, completer: Any, place: str) -> Any:
     """Complete the rows of a partition.
 
     Parameters
@@ -151,7 +151,7 @@ def complete(block: Any, completer: Any, place: str = "Partition") -> Any:
     Examples
     --------
     >>> from polycomplete import LRMC
-    >>> complete([[2.0, 4.0]], LRMC().fit([[1.0, 2.0], [2.0, 4.0]]))
+    >>> complete([[2.0, 4.0]], LRMC().fit([[1.0, 2.0], [2.0, 4.0]]), "Partition 0")
     array([[2., 4.]])
     """
     with naming(place):
