@@ -12,7 +12,7 @@ export POLYCOMPLETE_DATA ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check browser test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads \
+.PHONY: help demo test check browser test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads bench-cli \
 	bench-partial bench-skip bench-tables bench-hopkins bench-recovery bench-scale bench-dask reproduce results pictures clean
 
 help:  ## Show this list
@@ -50,7 +50,7 @@ test-oldest:  ## The tests with the oldest supported dependencies, in an environ
 test-wheel: $(VENV)/.ready  ## Build the wheel, install it alone in a clean environment, use it
 	$(PY) tests/wheel.py
 
-bench: bench-anchors bench-recovery bench-scale bench-dask bench-subspaces bench-tables bench-hopkins bench-solver bench-skip bench-threads bench-partial  ## All benchmarks
+bench: bench-anchors bench-recovery bench-scale bench-dask bench-subspaces bench-tables bench-hopkins bench-solver bench-skip bench-threads bench-partial bench-cli  ## All benchmarks
 
 bench-anchors: $(VENV)/.ready  ## Error and seconds of every method against its authors' code
 	$(PY) benchmarks/bench_anchors.py --out $(OUT)/benchmarks --jobs $(JOBS)
@@ -80,6 +80,9 @@ bench-solver: $(VENV)/.ready  ## What each part of the default solver is worth
 
 bench-skip: $(VENV)/.ready  ## PMC-S: how many singular values to leave out
 	$(PY) benchmarks/bench_skip.py --out $(OUT)/benchmarks
+
+bench-cli: $(VENV)/.ready  ## Start-up and memory of the command line
+	$(PY) benchmarks/bench_cli.py --out $(OUT)/benchmarks
 
 bench-threads: $(VENV)/.ready  ## One BLAS thread against all of them on small problems
 	$(PY) benchmarks/bench_threads.py --out $(OUT)/benchmarks

@@ -33,9 +33,10 @@ def cost(*command: str | Path) -> tuple[float, float, float]:
     return wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1e3
 
 
-def least(times: int, *command: str | Path) -> float:
-    """Return the least wall seconds of several runs."""
-    return min(cost(*command)[0] for _ in range(times))
+def least(times: int, *command: str | Path) -> tuple[float, float]:
+    """Return the least wall and CPU seconds of several runs."""
+    walls, cpus, _ = zip(*(cost(*command) for _ in range(times)), strict=True)
+    return min(walls), min(cpus)
 
 
 def table(path: Path, n: int, m: int = 20) -> None:
@@ -62,9 +63,11 @@ def start_up() -> list[dict[str, float | str]]:
         "from polycomplete import PMC": [sys.executable, "-c", "from polycomplete import PMC"],
     }  # fmt: skip
     rows: list[dict[str, float | str]] = []
+    print(f"{'':40}{'wall s':>9}{'CPU s':>9}")
     for name, command in commands.items():
-        rows.append({"command": name, "seconds": least(5, *command)})
-        print(f"{name:40}{rows[-1]['seconds']:8.2f} s")
+        wall, cpu = least(5, *command)
+        rows.append({"command": name, "wall": wall, "cpu": cpu})
+        print(f"{name:40}{wall:9.2f}{cpu:9.2f}")
     return rows
 
 

@@ -3,7 +3,10 @@
 import importlib
 import io
 import json
+import re
+import shlex
 import sys
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -48,6 +51,18 @@ def test_every_command_has_help_with_examples(run, name):
     assert done.exit_code == 0
     assert f"$ polycomplete {name}" in done.output
     assert "--json" in done.output
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/command-line.md"])
+def test_the_manual_names_what_there_is(run, page):
+    shown = (Path(__file__).parent.parent / page).read_text()
+    typed = "\n".join(line for line in shown.splitlines() if "$ " in line)
+    lines = re.findall(r"polycomplete (\w+) ([^\n|>]*)", typed)
+    assert lines
+    for name, arguments in lines:
+        known = run(name, "--help").output
+        options = [word for word in shlex.split(arguments) if word.startswith("-") and word != "-"]
+        assert [option for option in options if option not in known] == []
 
 
 def test_method_names_are_completed_and_checked(run):
