@@ -43,6 +43,9 @@ def test_tasks_follow_the_cells_and_what_overrules_them():
     assert len(experiment.tasks("quick")) == 4
     assert len(experiment.tasks("full")) == 10
     assert len(experiment.tasks("full", trials=1, methods=["a", "b", "c"])) == 6
+    mocap = EXPERIMENTS["mocap"].tasks("quick", methods=["pmc-w-paper", "polycomplete", "knn"])
+    long = {task.method for task in mocap if task.values["trial"] == "06"}
+    assert long == {"polycomplete", "knn"}  # the first needs the cube of 1696
     assert canonical({"b": 1, "a": 0.5}) == '{"a": 0.5, "b": 1}'
 
 

@@ -75,12 +75,14 @@ def against_paper_methods(means: Mapping[str, float], what: str) -> list[Verdict
         return [Verdict(None, f"Not decided: PMC and its rivals were not all run ({what}).")]
     ours, rival = min(theirs, key=theirs.__getitem__), min(rivals, key=rivals.__getitem__)
     holds = theirs[ours] <= rivals[rival]
+    absent = ", ".join(label(m) for m in PAPER if m not in means)
     verdicts = [
         Verdict(
             holds,
             f"The paper's methods with its settings: the better is {spoken(ours, means)}, the best "
             f"of the others {spoken(rival, means)} ({what}), so the order of the paper "
-            f"{'holds' if holds else 'does not hold'}.",
+            f"{'holds' if holds else 'does not hold'}"
+            + (f" among those that were run (not {absent})." if absent else "."),
         )
     ]
     if OURS in means:

@@ -99,14 +99,21 @@ class Experiment:
     def tasks(
         self, scale: Scale, trials: int | None = None, methods: Sequence[str] | None = None
     ) -> list[Task]:
-        """Return the trials to be run; `trials` and `methods` overrule what the cells say."""
+        """Return the trials to be run; `trials` overrules the cells, `methods` the experiment."""
         every = (
             Task(self.family.name, self.family.version, canonical(cell.setting), method, seed)
             for cell in self.cells(scale)
-            for method in (methods or cell.methods or self.methods)
+            for method in self._rows(cell, methods)
             for seed in range(trials or cell.trials)
         )
         return list(dict.fromkeys(every))  # cells may overlap
+
+    def _rows(self, cell: Cell, methods: Sequence[str] | None) -> Sequence[str]:
+        """Return the methods of a cell; what it leaves out stays out even when asked for."""
+        if methods is None:
+            return cell.methods or self.methods
+        left_out = set(self.methods) - set(cell.methods or self.methods)
+        return [method for method in methods if method not in left_out]
 
 
 def canonical(setting: Setting) -> str:
