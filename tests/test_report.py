@@ -7,12 +7,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.impute import KNNImputer, SimpleImputer
 
 from polycomplete import LRMC, PMC, TableCompleter, load, masks, methods
 from polycomplete.report import Report, errors
 from polycomplete.report.curves import POINTS, convergence, spectrum
+from polycomplete.solvers import AugmentedLagrangian
 from polycomplete.tuning import HeldOut
 
 T = np.linspace(-1, 1, 60)
@@ -316,3 +318,42 @@ def test_odd_tables_have_reports_too(X):
     assert json.loads(report.json())["table"]["columns"] == np.shape(X)[1]
     assert "<h1>" in report.html()
     assert report.text()
+
+
+class Filler(BaseEstimator):
+    """An imputer that tells nothing about itself."""
+
+
+def test_what_has_no_names_goes_by_its_place():
+    before = pd.DataFrame({"a": [1.0, np.nan, 5.0], "b": [np.nan] * 3, "c": [0.0, 4.0, np.nan]})
+    for after in ([[1, 0], [3, 4], [5, 2]], [[1, 9, 0], [3, 9, 4], [5, 9, 2]]):
+        columns = Report.of(Filler(), before, np.array(after, dtype=float)).summary["columns"]
+        filled = [c["histogram"] and int(np.argmax(c["histogram"]["completed"])) for c in columns]
+        assert filled == [12, None, 12]
+    with pytest.raises(ValueError, match="rows and columns; got 1 dimensions"):
+        Report.of(Filler(), np.ones(3), np.ones(3))
+
+
+def test_attention_is_drawn_to_what_needs_it():
+    X = HOLES.copy()
+    X[:52, 1] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted = LRMC(solver=AugmentedLagrangian(max_iter=2)).fit(X)
+    held = HeldOut(np.arange(20), np.zeros(20, int), np.tile([-1.0, 1.0], 10), np.zeros(20))
+    findings = Report(_with(fitted, held_out_=held), fitted._record).summary["findings"]
+    texts = " ".join(finding["text"] for finding in findings if finding["level"] != "good")
+    assert "More than 80 % of the cells are missing in column “\u2068x1\u2069”" in texts
+    assert "hardly better than by filling in the mean or the most frequent label in" in texts
+    assert "reached its largest number of iterations" in texts
+
+
+def test_columns_of_tables_that_hold_nothing_are_shown_as_such():
+    frame = pd.DataFrame({"n": [1.0, None, 2.0, 4.0], "none": [None] * 4})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        completer = TableCompleter(LRMC()).fit(frame)
+    summary = completer.report_.summary
+    assert [column["kind"] for column in summary["columns"]] == ["whole number", "empty"]
+    assert summary["table"]["filled"] == 1
+    assert "Nothing was observed in column" in completer.report_.text()
