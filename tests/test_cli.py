@@ -150,7 +150,7 @@ def test_a_full_disk_leaves_what_was_there(folder):
     arguments = ["--method", "mean", "--id", "kind", "--force"]
     code, _, err = run("complete", "data.csv", *arguments, cwd=folder, preexec_fn=small_files)
     assert code == 4
-    assert err.splitlines()[-1] == "polycomplete: [Errno 27] File too large"
+    assert err.splitlines()[-1] == "polycomplete: data-complete.csv: File too large."
     assert (folder / "data-complete.csv").read_text() == "what was there"
     assert sorted(path.name for path in folder.iterdir()) == ["data-complete.csv", "data.csv"]
 

@@ -270,7 +270,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch, suffix, 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=rf"No space left on device: '.*a\.{suffix}'"):
         write_table(files.Table("memory", FRAME), str(path), force=True)
     left = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
     assert left == ({} if before is None else {path.name: before})

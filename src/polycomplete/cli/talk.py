@@ -136,7 +136,8 @@ class Talk:
                 yield self._keep(what)
             return
         known = [] if total is None else [BarColumn(), TimeRemainingColumn()]
-        columns = [SpinnerColumn(), TextColumn("{task.description}"), *known, TimeElapsedColumn()]
+        text = TextColumn("{task.description}", markup=False)  # what it says may be anybody's data
+        columns = [SpinnerColumn(), text, *known, TimeElapsedColumn()]
         console = Console(stderr=True)
         with Progress(*columns, console=console, transient=True) as progress:
             task = progress.add_task(what, total=total)
@@ -144,8 +145,7 @@ class Talk:
 
             def describe(message: str) -> None:
                 keep(message)
-                # Plain text: what stands in square brackets is no instruction.
-                progress.update(task, description=self.stage.replace("[", r"\["))
+                progress.update(task, description=self.stage)
 
             def step(message: str) -> None:
                 describe(message)

@@ -56,20 +56,31 @@ def written_whole(path: str | os.PathLike[str], *, force: bool = False) -> Itera
     refuse_taken(path, force)
     # A link stays a link: what it points to is replaced.
     target = Path(os.path.realpath(path))
-    handle, name = tempfile.mkstemp(
-        prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent
-    )
+    begin = f".{target.name[:100]}."
+    with _naming(path):
+        handle, name = tempfile.mkstemp(prefix=begin, suffix=".part", dir=target.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(name, _mode(target))
+            refuse_taken(path, force)  # it may have come meanwhile
+            os.replace(name, target)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(name)
+            raise
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Let errors of the system name the file that the user knows."""
     try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, _mode(target))
-        refuse_taken(path, force)  # it may have come meanwhile
-        os.replace(name, target)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(name)
+        yield
+    except OSError as error:
+        if error.errno is not None:
+            error.filename = str(path)
         raise
 
 
