@@ -45,7 +45,6 @@ def check(
     completed; and which method to take.
     """
     from polycomplete.cli.columns import sample, usable
-    from polycomplete.cli.missingness import by_column, by_row, mask_of, patterns
     from polycomplete.files import read_table
 
     given = read_table(table, how)
@@ -56,21 +55,25 @@ def check(
     with talk.working("trying methods", total=REPEATS * len(CANDIDATES)) as step:
         part = sample(frame, rows, seed, talk)
         tried = measure(part, CANDIDATES, share=SHARE, repeats=REPEATS, seed=seed, step=step)
+    facts = {"input": given.name, "ids": ids or [], "used_columns": used}
+    facts |= _facts(given.frame, frame, tried) | tried
+    talk.result(facts, *_shown(given, facts))
+
+
+def _facts(whole: Any, frame: Any, tried: dict[str, Any]) -> dict[str, Any]:
+    """Return what is missing."""
+    from polycomplete.cli.missingness import by_column, by_row, mask_of, patterns
+
     mask = mask_of(frame)
-    facts = {
-        "input": given.name,
-        "rows": given.frame.height,
-        "columns": given.frame.width,
-        "ids": ids or [],
-        "used_columns": used,
+    return {
+        "rows": whole.height,
+        "columns": whole.width,
         "missing": int((~mask).sum()),
         "share": float((~mask).mean()),
         "by_column": by_column(frame),
         "by_row": by_row(mask, tried["needed"]),
         "patterns": patterns(frame),
-        **tried,
     }
-    talk.result(facts, *_shown(given, facts))
 
 
 def _shown(given: Table, facts: dict[str, Any]) -> list[Any]:

@@ -77,10 +77,7 @@ def classify(
         made = made.with_column(sure.alias(confidence))
     write_table(made, output, force=force)
     talk.wrote("output", output)
-    counts = dict(found.filter(given.frame[target].is_null()).value_counts().sort(target).rows())
-    facts = {"input": given.name, "target": target, "rows": len(frame), "found": missing}
-    said = ", ".join(f"{count} {label}" for label, count in counts.items())
-    talk.done(f"Found {missing} labels: {said}.", facts | {"labels": counts})
+    _tell(talk, given, found)
 
 
 def _check_labels(given: Table, target: str, missing: int, talk: Talk) -> None:
@@ -109,3 +106,12 @@ def _found(labels: Any, frame: Any, method: str, seed: int) -> tuple[Any, Any]:
     sure = pl.Series(classifier.label_distributions_.max(axis=1))
     sure = pl.select(pl.when(labels.is_null()).then(sure)).to_series()
     return pl.Series(labels.name, answers, labels.dtype), sure
+
+
+def _tell(talk: Talk, given: Table, found: Any) -> None:
+    """Say how many labels of each kind were found."""
+    new = found.filter(given.frame[found.name].is_null())
+    counts = dict(new.value_counts().sort(found.name).rows())
+    facts = {"input": given.name, "target": found.name, "rows": len(found), "found": len(new)}
+    said = ", ".join(f"{count} {label}" for label, count in counts.items()) or "none"
+    talk.done(f"Found {len(new)} labels: {said}.", facts | {"labels": counts})

@@ -88,11 +88,9 @@ def complete(
     write_table(made, output, force=force)
     talk.wrote("output", output)
     if report:
-        _report(report, estimator, frame, completed)
-        talk.wrote("report", report)
+        _report(report, estimator, frame, completed, talk)
     if save:
-        _save(save, estimator)
-        talk.wrote("model", save)
+        _save(save, estimator, talk)
     facts = _counts(given, made, frame, estimator) | {"method": method, "seed": seed}
     talk.done(_sentence(facts, talk.seconds), facts)
 
@@ -105,19 +103,21 @@ def _completed(frame: Any, method: str, seed: int) -> tuple[Any, Any]:
     return estimator, fit_transform(estimator, frame)
 
 
-def _report(path: str, estimator: Any, frame: Any, completed: Any) -> None:
+def _report(path: str, estimator: Any, frame: Any, completed: Any, talk: Talk) -> None:
     from polycomplete.cli.completing import as_input
     from polycomplete.report import Report
 
     line = shlex.join(["polycomplete", *sys.argv[1:]])
     given, found = as_input(estimator, frame), as_input(estimator, completed)
     Report.of(estimator, given, found, command=line).write(path)
+    talk.wrote("report", path)
 
 
-def _save(path: str, estimator: Any) -> None:
+def _save(path: str, estimator: Any, talk: Talk) -> None:
     from polycomplete.persistence import save
 
     save(estimator, path)
+    talk.wrote("model", path)
 
 
 def _counts(given: Table, made: Table, frame: Any, estimator: Any) -> dict[str, Any]:
