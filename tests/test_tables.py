@@ -17,6 +17,8 @@ from sklearn.pipeline import make_pipeline
 import polycomplete
 from polycomplete import LRMC, PMC, TableCompleter, methods
 from polycomplete.tables.kinds import KINDS
+from polycomplete.tables.reading import read_table
+from polycomplete.tables.schema import table
 
 NAN = np.nan
 
@@ -157,7 +159,8 @@ def test_another_library_may_bring_the_new_rows(holes, completer):
 def test_columns_weigh_the_same_in_the_matrix(holes, completer):
     frame, _ = holes
     completer.set_params(weights={"team": 2.0, "height": 0.5}).fit(frame)
-    numbers = completer._read(polycomplete.tables.schema.table(frame))[0]
+    columns = [column for column in completer.schema_ if column.is_completed]
+    numbers = read_table(table(frame), columns)[0]
     matrix = completer.encoding_.encode(numbers)
     variance = np.nanvar(matrix, axis=0)
     totals = [variance[completer.encoding_.columns_of(j)].sum() for j in range(7)]

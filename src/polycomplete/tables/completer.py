@@ -18,7 +18,7 @@ from polycomplete.tables.calibrate import calibrations
 from polycomplete.tables.decode import Decoder, Probabilities
 from polycomplete.tables.encode import Encoding
 from polycomplete.tables.method import checked, prepared
-from polycomplete.tables.reading import read
+from polycomplete.tables.reading import read_table
 from polycomplete.tables.remembering import remember
 from polycomplete.tables.schema import Column, learn_schema, table
 from polycomplete.tables.settings import (
@@ -28,7 +28,7 @@ from polycomplete.tables.settings import (
     check_weights,
     listed,
 )
-from polycomplete.tables.writing import replaced, write
+from polycomplete.tables.writing import write_table
 
 if TYPE_CHECKING:
     from polycomplete.report import Report
@@ -243,7 +243,8 @@ class TableCompleter(TransformerMixin, BaseEstimator):
     def _fit(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
         """Learn everything; return which cells are there, and the completed matrix."""
         self._learn_schema(frame)
-        columns, (numbers, there) = self._completed_columns(), self._read(frame)
+        columns = self._completed_columns()
+        numbers, there = read_table(frame, columns, self.unseen)
         clip = (
             self.clip if isinstance(self.clip, Mapping) else dict.fromkeys(frame.columns, self.clip)
         )
@@ -285,16 +286,6 @@ class TableCompleter(TransformerMixin, BaseEstimator):
     def _completed_columns(self) -> list[Column]:
         return [column for column in self.schema_ if column.is_completed]
 
-    def _read(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return a number for each cell that may be completed, and which cells are there."""
-        series = {each.name: each for each in frame.iter_columns()}
-        parts = [read(series[column.name], column, self.unseen)
-                 for column in self._completed_columns()]  # fmt: skip
-        empty = np.empty((len(frame), 0))
-        numbers = np.column_stack([empty, *(part for part, _ in parts)])
-        there = np.column_stack([empty.astype(bool), *(part for _, part in parts)])
-        return numbers, there
-
     def _complete_fitted(self, numbers: np.ndarray) -> np.ndarray:
         """Fit the method to the matrix and return that completed; learn what its scores mean."""
         matrix = self.encoding_.encode(numbers)
@@ -316,7 +307,7 @@ class TableCompleter(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         frame = table(X)
         check_columns([column.name for column in self.schema_], frame.columns)
-        numbers, there = self._read(frame)
+        numbers, there = read_table(frame, self._completed_columns(), self.unseen)
         matrix = self.encoding_.encode(numbers)
         if self.method_ is None or np.isnan(matrix).sum() == 0:
             return frame, there, matrix
@@ -327,15 +318,7 @@ class TableCompleter(TransformerMixin, BaseEstimator):
         return Decoder(columns, self.encoding_, self.calibrations_, self.bounds_)
 
     def _written(self, frame: Any, there: np.ndarray, completed: np.ndarray) -> Any:
-        """Return the table with its missing cells filled in."""
-        numbers, series = (
-            self._decoder().numbers(completed),
-            {s.name: s for s in frame.iter_columns()},
-        )
-        for j, column in enumerate(self._completed_columns()):
-            rows = np.flatnonzero(~there[:, j])
-            series[column.name] = write(series[column.name], column, rows, numbers[rows, j])
-        return replaced(frame, [series[column.name] for column in self.schema_])
+        return write_table(frame, self.schema_, there, self._decoder().numbers(completed))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -11,7 +12,44 @@ from polycomplete.tables.cells import is_aware, key, present, present_cells, tic
 from polycomplete.tables.kinds import suits
 from polycomplete.tables.schema import Column
 
-__all__ = ["read"]
+__all__ = ["read", "read_table"]
+
+
+def read_table(
+    frame: Any, columns: Sequence[Column], unseen: str = "error"
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return a number for each cell of some columns, and which cells are present.
+
+    Parameters
+    ----------
+    frame : narwhals DataFrame
+        A table.
+    columns : sequence of Column
+        What is known of k of its columns.
+    unseen : {"error", "missing"}
+        What to do with categories that are not among their levels.
+
+    Returns
+    -------
+    numbers : ndarray of shape (n, k)
+        NaN where a cell is missing or tells nothing.
+    there : ndarray of bool, shape (n, k)
+        Which cells are present.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = nw.from_native(pl.DataFrame({"a": [1.5, None], "b": ["x", "y"]}))
+    >>> read_table(frame, [Column("a", "numeric", "Float64")])[0]
+    array([[1.5],
+           [nan]])
+    """
+    series = {each.name: each for each in frame.iter_columns()}
+    parts = [read(series[column.name], column, unseen) for column in columns]
+    empty = np.empty((len(frame), 0))
+    numbers = np.column_stack([empty, *(part for part, _ in parts)])
+    there = np.column_stack([empty.astype(bool), *(part for _, part in parts)])
+    return numbers, there
 
 
 def read(series: Any, column: Column, unseen: str = "error") -> tuple[np.ndarray, np.ndarray]:

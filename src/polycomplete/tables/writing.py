@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -11,7 +12,42 @@ from polycomplete.tables.cells import categories, key, unit_of
 from polycomplete.tables.kinds import suits
 from polycomplete.tables.schema import Column
 
-__all__ = ["replaced", "write"]
+__all__ = ["replaced", "write", "write_table"]
+
+
+def write_table(
+    frame: Any, schema: Sequence[Column], there: np.ndarray, numbers: np.ndarray
+) -> Any:
+    """Return a table of the user's library with its missing cells filled in.
+
+    Parameters
+    ----------
+    frame : narwhals DataFrame
+        The table.
+    schema : sequence of Column
+        What is known of its columns, in the order that is wanted.
+    there : ndarray of bool, shape (n, k)
+        Which cells are present, in the columns that are completed.
+    numbers : ndarray of shape (n, k)
+        What goes into the others.
+
+    Returns
+    -------
+    data frame
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = nw.from_native(pl.DataFrame({"a": [1.5, None]}))
+    >>> schema, there = [Column("a", "numeric", "Float64")], np.array([[True], [False]])
+    >>> write_table(frame, schema, there, np.array([[0.0], [2.5]]))["a"].to_list()
+    [1.5, 2.5]
+    """
+    series = {each.name: each for each in frame.iter_columns()}
+    for j, column in enumerate(column for column in schema if column.is_completed):
+        rows = np.flatnonzero(~there[:, j])
+        series[column.name] = write(series[column.name], column, rows, numbers[rows, j])
+    return replaced(frame, [series[column.name] for column in schema])
 
 
 def write(series: Any, column: Column, rows: np.ndarray, numbers: np.ndarray) -> Any:
