@@ -234,6 +234,19 @@ def test_apply_takes_models_from_python(run, tmp_path):
     assert "does not complete rows" in run("apply", "s.skops", "new.npy", "-o", "o.npy").stderr
 
 
+def test_what_could_not_be_made_in_the_end_is_refused_at_once(run, tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text("a\n1\n\nNA\n")
+    done = run("complete", "a.csv", "--method", "forest", "--save", "m.skops")
+    assert (done.exit_code, "trees of forest cannot be saved" in done.stderr) == (2, True)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    monkeypatch.setitem(sys.modules, "skops", None)
+    for arguments in (["--report", "r.html"], ["--save", "m.skops"]):
+        done = run("complete", "a.csv", *arguments)
+        assert done.exit_code == 1
+        assert "install it by python -m pip install" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
 def test_clusters_of_text_are_refused(run, tmp_path):
     (tmp_path / "a.csv").write_text("kind,cluster\nx,1\ny,2\n")
     assert "a.csv has a column 'cluster' already" in run("cluster", "a.csv").stderr

@@ -28,10 +28,11 @@ def main() -> None:
 
         run()
     except ModuleNotFoundError as error:
-        if error.name not in ("typer", "rich"):
+        library = (error.name or "").split(".")[0]
+        if library not in ("typer", "rich"):
             raise
         sys.stderr.write(
-            f"The command line needs {error.name}; install it by "
+            f"The command line needs {library}; install it by "
             "python -m pip install 'polycomplete[cli]'.\n"
         )
         raise SystemExit(1) from None

@@ -75,6 +75,7 @@ def complete(
 
     output = output or beside(table, "complete")
     check_outputs(talk, output, report, save, force=force)
+    _check_possible(method, report, save)
     given = read_table(table, how)
     frame = given.frame.select(usable(given, ids or (), talk))
     missing = sum(frame.null_count().row(0))
@@ -93,6 +94,19 @@ def complete(
         _save(save, estimator, talk)
     facts = _counts(given, made, frame, estimator) | {"method": method, "seed": seed}
     talk.done(_sentence(facts, talk.seconds), facts)
+
+
+def _check_possible(method: str, report: str | None, save: str | None) -> None:
+    """Raise now where report or model could not be made in the end."""
+    from polycomplete._optional import need
+    from polycomplete.cli.failures import MISUSED, Failure
+
+    if report and report.lower().endswith((".html", ".htm")):
+        need("jinja2", "report", "The page of a report (not its text or JSON)")
+    if save:
+        need("skops", "models", "Saving a model")
+        if method == "forest":
+            raise Failure("The trees of forest cannot be saved; choose another method.", MISUSED)
 
 
 def _completed(frame: Any, method: str, seed: int) -> tuple[Any, Any]:
