@@ -89,6 +89,8 @@ class TableCompleter(TransformerMixin, BaseEstimator):
         none.
     encoding_ : Encoding
         The map between cells and matrix.
+    bounds_ : ndarray of shape (k, 2)
+        The lowest and the highest number of each completed column, counted as the matrix is.
     calibrations_ : dict
         From the names of columns to how their scores become probabilities.
     n_features_in_ : int
