@@ -263,6 +263,13 @@ def test_a_trial_runs_on_one_thread(tmp_path):
     assert {measures["threads"] for _, measures in store.rows()} == {1}
 
 
+def test_a_missing_library_is_named_before_anything_is_run(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r"needs jinja2; .*polycomplete\[reproduce\]"):
+        run(tmp_path, toy())
+    assert not (tmp_path / "trials.sqlite").exists()
+
+
 def test_the_list_needs_no_drawing_library():
     code = "import sys; sys.modules['matplotlib'] = None; sys.modules['jinja2'] = None\n"
     code += "from polycomplete.experiments import listing; listing()"

@@ -104,4 +104,8 @@ class _Resuming:
             with part.open("ab" if resumed else "wb") as file:
                 for piece in reply.iter_content(CHUNK):
                     file.write(piece)
+                length = file.tell() - (have if resumed else 0)
+            # requests notices a cut by itself only with newer versions of urllib3.
+            if length < int(reply.headers.get("Content-Length", 0)):
+                raise requests.exceptions.ChunkedEncodingError(f"{url} was cut")
         return None

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from polycomplete import methods as registry
+from polycomplete._optional import need
 from polycomplete.experiments.experiment import Experiment, Scale, Task
 from polycomplete.experiments.facts import machine_facts
 from polycomplete.experiments.families.labels import CLASSIFIERS
@@ -87,6 +88,8 @@ def reproduce(
     ...     outcome.page.name, sorted(path.name for path in Path(folder, "tables").glob("*.md"))
     ('index.html', ['theory-examples.md', 'theory-ranks.md'])
     """
+    for library in ("matplotlib", "jinja2"):  # before hours of trials, not after them
+        need(library, "reproduce", "The page of an experiment")
     chosen = _chosen(plan, experiments)
     store = Store(plan.out / "trials.sqlite")
     tasks = {e.name: e.tasks(plan.scale, plan.trials, _rows(plan, e)) for e in chosen}
