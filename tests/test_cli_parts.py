@@ -188,6 +188,15 @@ def test_columns_that_cannot_be_used_are_named(run, tmp_path):
     assert found["x"][0] == 29
 
 
+def test_a_decimal_comma_is_noticed(run, tmp_path):
+    (tmp_path / "a.csv").write_text("a;b\n1,5;2\n2,5;\n;4\n")
+    done = run("complete", "a.csv", "--method", "mean")
+    assert "column 'a' is taken for text; is --decimal , missing?" in done.stderr
+    done = run("complete", "a.csv", "--method", "mean", "--decimal", ",", "-o", "b.csv")
+    assert (done.exit_code, done.stderr.count("note")) == (0, 0)
+    assert (tmp_path / "b.csv").read_text() == "a;b\n1,5;2\n2,5;3\n2;4\n"
+
+
 def test_dates_and_truth_values_are_completed_too(run, tmp_path):
     days = pl.date_range(pl.date(2024, 1, 1), pl.date(2024, 1, 30), eager=True)
     frame = pl.DataFrame({"day": days, "n": range(30), "late": [i > 14 for i in range(30)]})

@@ -137,6 +137,15 @@ def test_whole_numbers_in_text_are_recognised(tmp_path):
     assert (tmp_path / "b.csv").read_text() == f"a,b,c\n+1,1.0,{2**70}\n3,2,3\n"
 
 
+def test_days_in_text_are_days(tmp_path):
+    path = put(tmp_path, "a.csv", "a,b\n2024-01-31,2024-01-31\n,2024-02-31\n")
+    table = read_table(path)
+    assert table.frame.dtypes == [pl.Date, pl.String]  # February has no 31st
+    days = pl.DataFrame({"a": pl.Series(["2024-01-31", "2024-02-29"]).str.to_date()})
+    write_table(table.completed(days), str(tmp_path / "b.csv"))
+    assert (tmp_path / "b.csv").read_text() == "a,b\n2024-01-31,2024-01-31\n2024-02-29,2024-02-31\n"
+
+
 def test_a_file_without_a_header_gets_none(tmp_path):
     path = put(tmp_path, "iris.data", "5.1,setosa\n,setosa\n")
     table = read_table(path, Reading(header=False))

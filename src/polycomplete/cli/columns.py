@@ -105,6 +105,8 @@ def usable(table: Table, ids: Iterable[str], talk: Talk) -> list[str]:
         why = _unusable(column)
         if why is None:
             used.append(column.name)
+            if _has_commas(column):
+                talk.note(f"column {column.name!r} is taken for text; is --decimal , missing?")
         else:
             talk.note(f"column {column.name!r} {why}.")
     if not used:
@@ -125,6 +127,14 @@ def _unusable(column: Any) -> str | None:
             return None
         return f"holds {count} different texts, more than {MOST_TEXTS}, and is left alone"
     return f"holds {dtype}, which cannot be completed, and is left alone"
+
+
+def _has_commas(column: Any) -> bool:
+    """Return whether a column of text holds numbers with a comma before their decimals."""
+    if str(column.dtype) != "String":
+        return False
+    cells = column.drop_nulls().str
+    return bool(cells.contains(r"^\s*[+-]?\d+(,\d+)?\s*$").all() and cells.contains(",").any())
 
 
 def numbers(table: Table, ids: Iterable[str], talk: Talk) -> Any:

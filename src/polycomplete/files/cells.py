@@ -14,6 +14,7 @@ MARKERS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
 #: Digits with a zero before them are a code, such as 007 or a postcode, and not a number.
 CODE = r"^[+-]?0\d+$"
 WHOLE = r"^[+-]?\d+$"
+DAY = r"^\d{4}-\d{2}-\d{2}$"
 
 
 def meaning(
@@ -36,7 +37,8 @@ def meaning(
     -------
     polars Series
         Int64 where every cell of a text column that is there is a whole number without decimals,
-        and no code such as 007; Float64 where every cell is a number; else of the same type.
+        and no code such as 007; Float64 where every cell is a number; Date where every cell is a
+        day such as 2024-12-31; else of the same type.
 
     Examples
     --------
@@ -45,6 +47,8 @@ def meaning(
     [1.1, 2.0, None]
     >>> meaning(pl.Series(["41", "NA"])).to_list()
     [41, None]
+    >>> meaning(pl.Series(["2024-12-31", "?"])).to_list()
+    [datetime.date(2024, 12, 31), None]
     >>> meaning(pl.Series(["007", "008", ""])).to_list()
     ['007', '008', None]
     >>> meaning(pl.Series([1.5, -9.0]), ["-9"]).to_list()
@@ -54,7 +58,7 @@ def meaning(
     markers = list(markers)
     if column.dtype == pl.String:
         column = _without_markers(column, markers)
-        column = _as_numbers(column, decimal) if numbers else column
+        column = _looked_into(column, decimal) if numbers else column
     if column.dtype.is_float():
         column = column.fill_nan(None)
     if column.dtype.is_numeric():
@@ -73,8 +77,8 @@ def _without_markers(column: Any, markers: list[str]) -> Any:
     return pl.select(pl.when(there).then(column)).to_series().alias(column.name)
 
 
-def _as_numbers(column: Any, decimal: str) -> Any:
-    """Return a column of text as numbers, if it is one; as it was else."""
+def _looked_into(column: Any, decimal: str) -> Any:
+    """Return a column of text as numbers or days, if it is one; as it was else."""
     pl = need("polars", "cli", "Reading a table")
     plain = column.str.strip_chars()
     if plain.null_count() == len(plain) or plain.str.contains(CODE).any():
@@ -83,6 +87,9 @@ def _as_numbers(column: Any, decimal: str) -> Any:
         whole = plain.str.strip_prefix("+").cast(pl.Int64, strict=False)
         if whole.null_count() == plain.null_count():
             return whole
+    if plain.str.contains(DAY).all():
+        days = plain.str.to_date("%Y-%m-%d", strict=False)
+        return column if days.null_count() > plain.null_count() else days
     if decimal != ".":
         if plain.str.contains(".", literal=True).any():
             return column
