@@ -29,7 +29,7 @@ QUICK = {
     "scale": "sqrt",
     "random_state": 0,
 }
-CALM = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+CALM = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
 
 
 @pytest.fixture(scope="module")
