@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from polycomplete import datasets
 from polycomplete.experiments.experiment import Cell, Experiment, Family, Scale
 from polycomplete.experiments.figures.surfaces import draw_surfaces
-from polycomplete.experiments.report import Figure, Report, Table, Value, Verdict
+from polycomplete.experiments.report import Figure, Report, Table, Verdict
 from polycomplete.experiments.results import Results
 
 __all__ = ["EXPERIMENT"]
@@ -59,38 +59,36 @@ def cells(scale: Scale) -> list[Cell]:
 def report(results: Results) -> Report:
     """Show the points, and that their matrices have full rank."""
     panels = {title: draw(kind, SHOWN[kind]) for kind, title in KINDS.items()}
-    rows: list[list[Value]] = [
-        [title, results.mean("rank", "rank", kind=kind), results.mean("part", "rank", kind=kind)]
-        for kind, title in KINDS.items()
-    ]
-    full = all(row[1] == 3 for row in rows) if len(results.trials) == len(KINDS) else None
-    return Report(
-        figures=[
-            Figure(
-                "manifolds",
-                "Figure 1. Data that fill three dimensions although few numbers describe a point: "
-                "(a) two planes through the origin, (b) one curved surface, (c) three curves.",
-                "Three scatter plots in space: points on two flat planes that cross in the "
-                "origin; points on one bent surface; points on three bent curves.",
-                lambda: draw_surfaces(panels),
-            )
+    picture = Figure(
+        "manifolds",
+        "Figure 1. Data that fill three dimensions although few numbers describe a point: "
+        "(a) two planes through the origin, (b) one curved surface, (c) three curves.",
+        "Three scatter plots in space: points on two flat planes that cross in the origin; points "
+        "on one bent surface; points on three bent curves.",
+        lambda: draw_surfaces(panels),
+    )
+    ranks = Table(
+        "manifolds",
+        "Rank of the whole matrix in three dimensions, and of its largest part.",
+        ["data", "rank", "rank of a part"],
+        [
+            [title, *(results.mean(what, "rank", kind=kind) for what in ("rank", "part"))]
+            for kind, title in KINDS.items()
         ],
-        tables=[
-            Table(
-                "manifolds",
-                "Rank of the whole matrix in three dimensions, and of its largest part.",
-                ["data", "rank", "rank of a part"],
-                rows,
-            )
-        ],
-        verdicts=[
-            Verdict(
-                full,
-                "All three matrices have full rank 3, although two numbers, or one, and the part "
-                "describe a point." if full else "The ranks are in the table.",
-            )
-        ],
-    )  # fmt: skip
+    )
+    return Report([picture], [ranks], [full_rank(results)])
+
+
+def full_rank(results: Results) -> Verdict:
+    """Say whether all three matrices have full rank."""
+    found = [results.mean("rank", "rank", kind=kind) for kind in KINDS]
+    return Verdict(
+        None if len(results.levels("kind")) < len(KINDS) else all(rank == 3 for rank in found),
+        "The ranks of the three matrices are "
+        + ", ".join(f"{rank:g}" for rank in found)
+        + "; full "
+        "rank is 3, although two numbers, or one, and the part describe a point.",
+    )
 
 
 EXPERIMENT = Experiment(

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from polycomplete.experiments.comparison import (
-    against_paper_methods,
-    overall,
-    setting_by_setting,
-    spoken,
-)
+from polycomplete.experiments.comparison import spoken
 from polycomplete.experiments.experiment import Cell, Experiment, Scale
 from polycomplete.experiments.families.synthetic import SYNTHETIC
-from polycomplete.experiments.figures.curves import Panel, draw_curves
+from polycomplete.experiments.paper._curves import Curve, curve_report
 from polycomplete.experiments.paper._synthetic import EACH, setting
-from polycomplete.experiments.report import Figure, Report, Table, Verdict
+from polycomplete.experiments.report import Report, Verdict
 from polycomplete.experiments.results import Results
-from polycomplete.experiments.rows import OURS, ROWS, label
+from polycomplete.experiments.rows import ROWS
 
 __all__ = ["EXPERIMENT"]
 
 RATE = 0.5
 COUNTS = (1, 2, 3, 4, 5)
+CURVE = Curve(
+    "multi-manifolds",
+    "k",
+    "manifolds k",
+    "Figure 2 (b)",
+    f"Manifolds of {EACH} points each, ρ = {RATE:g}",
+)
 #: The paper says that these fail when k grows; an error of a third is no recovery.
 FAILING, FAILED = ("lrmc-paper", "srmc"), 0.3
 
@@ -32,39 +34,7 @@ def cells(scale: Scale) -> list[Cell]:
 def report(results: Results) -> Report:
     """Show the curves and the numbers."""
     own = results.where(n=EACH, rate=RATE)
-    methods, counts = own.methods(ROWS), own.levels("k")
-    lines = {m: [own.mean("rse", m, k=k) for k in counts] for m in methods}
-    settings = [{"k": k} for k in counts]
-    means = overall(own, "rse", methods, settings)
-    best = min(means, key=means.__getitem__, default=OURS)
-    return Report(
-        figures=[
-            Figure(
-                "multi-manifolds",
-                f"Figure 2 (b). Relative error against the number of manifolds k, {EACH} points on "
-                f"each, ρ = {RATE:g}; mean of {own.counted()}.",
-                f"Curves of the relative error against k, one for each of {len(methods)} methods; "
-                f"the lowest in mean over k is {label(best)}.",
-                lambda: draw_curves(
-                    [Panel(f"k manifolds, ρ = {RATE:g}", counts, lines)], "manifolds k", "RSE"
-                ),
-            )
-        ],
-        tables=[
-            Table(
-                "multi-manifolds",
-                f"RSE by number of manifolds k, {EACH} points on each, ρ = {RATE:g}; mean of "
-                f"{own.counted()}.",
-                ["method", *(f"k = {k}" for k in counts)],
-                [[label(m), *lines[m]] for m in methods],
-            )
-        ],
-        verdicts=[
-            *against_paper_methods(means, "mean RSE over all k"),
-            setting_by_setting(own, "rse", settings),
-            failing(own, counts),
-        ],
-    )
+    return curve_report(own, CURVE, claims=[failing(own, own.levels("k"))])
 
 
 def failing(own: Results, counts: list[int]) -> Verdict:

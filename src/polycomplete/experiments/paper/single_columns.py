@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from polycomplete.experiments.comparison import (
-    against_paper_methods,
-    overall,
-    setting_by_setting,
-)
 from polycomplete.experiments.experiment import Cell, Experiment, Scale
 from polycomplete.experiments.families.synthetic import SYNTHETIC
-from polycomplete.experiments.figures.curves import Panel, draw_curves
+from polycomplete.experiments.paper._curves import Curve, curve_report
 from polycomplete.experiments.paper._synthetic import setting
 from polycomplete.experiments.printed import AUTHORS_SINGLE
-from polycomplete.experiments.report import Figure, Report, Table, Verdict
+from polycomplete.experiments.report import Report, Table, Verdict
 from polycomplete.experiments.results import Results
-from polycomplete.experiments.rows import OURS, ROWS, label
+from polycomplete.experiments.rows import ROWS, label
 
 __all__ = ["EXPERIMENT"]
 
 RATE = 0.5
 SIZES = tuple(range(20, 201, 20))
+CURVE = Curve("single-columns", "n", "points n", "Figure 2 (a)", f"One manifold, ρ = {RATE:g}")
 #: The paper says that the errors of these fall quickly with n.
 FALLING = ("vmc-2", "vmc-3", "nlmc-paper", "pmc-s-paper", "pmc-w-paper")
 
@@ -32,42 +28,10 @@ def cells(scale: Scale) -> list[Cell]:
 def report(results: Results) -> Report:
     """Show the curves, the numbers, and the authors' own code beside them."""
     own = results.where(k=1, rate=RATE).only("n", SIZES)
-    methods, sizes = own.methods(ROWS), own.levels("n")
-    lines = {m: [own.mean("rse", m, n=n) for n in sizes] for m in methods}
-    settings = [{"n": n} for n in sizes]
-    means = overall(own, "rse", methods, settings)
-    best = min(means, key=means.__getitem__, default=OURS)
-    return Report(
-        figures=[
-            Figure(
-                "single-columns",
-                f"Figure 2 (a). Relative error against the number of points n on one manifold, "
-                f"ρ = {RATE:g}; mean of {own.counted()}.",
-                f"Curves of the relative error against n, one for each of {len(methods)} methods; "
-                f"the lowest in mean over n is {label(best)}.",
-                lambda: draw_curves(
-                    [Panel(f"one manifold, ρ = {RATE:g}", sizes, lines)], "points n", "RSE"
-                ),
-            )
-        ],
-        tables=[
-            Table(
-                "single-columns",
-                f"RSE on one manifold by n, ρ = {RATE:g}; mean of {own.counted()}.",
-                ["method", *(f"n = {n}" for n in sizes)],
-                [[label(m), *lines[m]] for m in methods],
-            ),
-            authors_table(own, methods),
-        ],
-        verdicts=[
-            *against_paper_methods(means, "mean RSE over all n"),
-            setting_by_setting(own, "rse", settings),
-            falling(own, sizes),
-        ],
-    )
+    return curve_report(own, CURVE, [authors_table(own)], [falling(own, own.levels("n"))])
 
 
-def authors_table(own: Results, methods: list[str]) -> Table:
+def authors_table(own: Results) -> Table:
     """Put the authors' code and this run side by side."""
     return Table(
         "single-columns-authors",
@@ -76,7 +40,7 @@ def authors_table(own: Results, methods: list[str]) -> Table:
         [
             [label(m), *(value for n, theirs in AUTHORS_SINGLE.items()
                          for value in (theirs.get(m), own.mean("rse", m, n=n)))]
-            for m in methods
+            for m in own.methods(ROWS)
         ],
     )  # fmt: skip
 
