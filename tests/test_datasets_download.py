@@ -217,6 +217,11 @@ def test_a_named_folder_is_never_filled_by_a_download(cache, sources, tmp_path):
         assert server.asked == []
 
 
+def test_what_cannot_be_downloaded_is_said_to_be_absent(cache):
+    with pytest.raises(FileNotFoundError, match=r"tabular/toy.npz is not in .*POLYCOMPLETE_DATA\."):
+        datasets.load_tabular("toy")
+
+
 def test_sequences_that_can_be_downloaded_are_listed(cache):
     assert datasets.list_hopkins155() == sorted(SEQUENCES)
 

@@ -38,12 +38,15 @@ def find(ways: Sequence[Way], home: Folder) -> Arrays:
             paths = [folder / file for file in way.files]
             if all(path.is_file() for path in paths):
                 return way.arrays(paths)
-    if home:
+    fetchable = [way for way in ways if way.sources]
+    if home or not fetchable:
+        let = ", or give none and let it be downloaded" if fetchable else ""
+        searched = " or ".join(str(folder) for folder in folders(home))
         raise FileNotFoundError(
-            f"{ways[0].files[0]} is not in {folders(home)[0]}; give the folder that holds it, or "
-            "none and set POLYCOMPLETE_DATA, or let it be downloaded."
+            f"{ways[0].files[0]} is not in {searched}; give the folder that holds it as data_home "
+            f"or by POLYCOMPLETE_DATA{let}."
         )
-    return _fetched([way for way in ways if way.sources])
+    return _fetched(fetchable)
 
 
 def _fetched(ways: Sequence[Way]) -> Arrays:

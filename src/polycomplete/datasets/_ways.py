@@ -111,8 +111,8 @@ def sequences(home: Folder) -> list[str]:
             found |= _names(folder / file)
     if not found and home:
         raise FileNotFoundError(
-            f"{_HOPKINS[1]} is not in {folders(home)[0]}; give the folder that holds it, or none "
-            "and set POLYCOMPLETE_DATA, or let it be downloaded."
+            f"{_HOPKINS[1]} is not in {folders(home)[0]}; give the folder that holds it as "
+            "data_home or by POLYCOMPLETE_DATA."
         )
     return sorted(found or SEQUENCES)
 

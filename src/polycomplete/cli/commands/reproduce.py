@@ -72,6 +72,8 @@ def reproduce(
         return
     rows = methods.split(",") if methods else None
     plan = Plan(names, "full" if full else "quick", trials, rows, jobs, out, resume)
+    talk.stage = "running trials, which --resume will not repeat"
+    talk.wrote("trials", str(out / "trials.sqlite"))
     outcome = perform(plan, quiet=talk.quiet)
     for name, reason in outcome.without_data.items():
         talk.note(f"{name} was not run: {reason}")
