@@ -30,6 +30,7 @@ SETTLED = 0.25  # squared movement of a row in units of the smoothing at which i
 SLOWEST, BRISK, FASTEST = 0.25, 0.5, 3.0  # of the planned speed; BRISK where it need not be exact
 FIRST = 5  # sweeps before the movement tells anything
 NEAR = 1e3  # so many times coarser than a completion to begin with, rows still find their place
+STICKY = 3e-4  # smoothing: above, a row has one place only and is not stuck in another
 AGAIN = 100.0  # after second chances the smoothing is so many times larger again
 
 
@@ -49,7 +50,7 @@ class Sweeps(BaseEstimator):
     max_iter : int, default=400
         The most sweeps.
     rescues : int, default=3
-        Rounds of second chances for rows in the wrong place.
+        Rounds of second chances for rows in the wrong place, where the smoothing ends below 3e-4.
     start : {"mean", "zero", "row-column"}, default="mean"
         What the missing entries hold at first.
     random_state : int, default=0
@@ -134,7 +135,7 @@ class Sweeps(BaseEstimator):
             for _ in run.shrink(first, smoothing):
                 pass
             before = len(problem.mask)
-            for _ in range(self.rescues):
+            for _ in range(self.rescues if smoothing < STICKY else 0):
                 moved = run.rescue(smoothing)
                 if moved == 0:
                     break

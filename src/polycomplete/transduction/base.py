@@ -18,7 +18,7 @@ from polycomplete.transduction.targets import Target
 
 __all__ = ["BaseTransducer"]
 
-ENTRIES = 20_000  # observed entries that are enough to choose by
+ENTRIES = 12_000  # observed entries that are enough to choose by
 FEWEST = 400  # rows, however few entries are enough
 HIDE = 0.25  # of the known targets
 ENOUGH = 100  # hidden targets to judge by

@@ -100,7 +100,7 @@ class Search:
         method = start.prepare(self.method)
         draws = [self._follow(method, weight, hidden) for hidden in self.hidden]
         common = [s for s in draws[0] if all(s in draw for draw in draws)]
-        losses = {s: float(np.mean([np.mean(draw[s][1]) for draw in draws])) for s in common}
+        losses = {s: float(np.mean([draw[s][1] for draw in draws])) for s in common}
         smoothing = min(losses, key=losses.__getitem__)
         decoded = np.concatenate([draw[smoothing][0] for draw in draws])
         rows = np.concatenate([np.flatnonzero(hidden) for hidden in self.hidden])
@@ -110,18 +110,17 @@ class Search:
 
     def _follow(
         self, method: Any, weight: float, hidden: np.ndarray
-    ) -> dict[float, tuple[np.ndarray, np.ndarray]]:
-        """Return what comes back for hidden targets at each smoothing, and the losses."""
+    ) -> dict[float, tuple[np.ndarray, float]]:
+        """Return what comes back for hidden targets at each smoothing, and the loss."""
         block = self.target.encode(self.y) * weight
         block[hidden] = np.nan
-        found: dict[float, tuple[np.ndarray, np.ndarray]] = {}
+        found: dict[float, tuple[np.ndarray, float]] = {}
         lowest = np.inf
         for smoothing, completed in _path(method, np.hstack([self.features, block])):
             decoded = self.target.decode(completed[hidden, -block.shape[1] :] / weight)
-            losses = self.target.loss(decoded, self.y[hidden])
-            found[smoothing] = decoded, losses
-            lowest = min(lowest, float(np.mean(losses)))
-            if smoothing < FINEST or np.mean(losses) > GIVE_UP * lowest:
+            loss = self.target.loss(decoded, self.y[hidden])
+            found[smoothing], lowest = (decoded, loss), min(lowest, loss)
+            if smoothing < FINEST or loss > GIVE_UP * lowest:
                 break
         return found
 

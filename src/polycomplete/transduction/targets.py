@@ -7,9 +7,11 @@ from typing import Protocol
 
 import numpy as np
 
-from polycomplete.tables.simplex import project
+from polycomplete.tables.simplex import Calibration
 
 __all__ = ["Classes", "Number", "Target"]
+
+TINY = 1e-12  # no probability counts as smaller
 
 
 class Target(Protocol):
@@ -25,8 +27,8 @@ class Target(Protocol):
     def decode(self, block: np.ndarray) -> np.ndarray:
         """Return what completed columns say: a score for each class, or a number."""
 
-    def loss(self, decoded: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return how wrong each row is."""
+    def loss(self, decoded: np.ndarray, y: np.ndarray) -> float:
+        """Return how wrong the rows are on the mean."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,14 @@ class Classes:
         """Return a score for each class: 1 for a class that is certain."""
         return block * self._unit + self.shares
 
-    def loss(self, decoded: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return the Brier score of each row: it tells more than right or wrong."""
-        return np.sum((project(decoded) - np.eye(self.width)[y]) ** 2, axis=1)
+    def loss(self, decoded: np.ndarray, y: np.ndarray) -> float:
+        """Return the log-loss of the probabilities that these scores can be calibrated to.
+
+        It tells more than right or wrong, and a smooth surface whose scores are right but timid
+        is not taken for a bad one.
+        """
+        probability = Calibration.fit(decoded, y, self.shares).apply(decoded)
+        return float(-np.mean(np.log(np.maximum(probability[np.arange(len(y)), y], TINY))))
 
 
 @dataclass(frozen=True)
@@ -95,6 +102,6 @@ class Number:
         """Return numbers."""
         return block[:, 0] * self.spread + self.mean
 
-    def loss(self, decoded: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return the squared error of each row."""
-        return (decoded - y) ** 2
+    def loss(self, decoded: np.ndarray, y: np.ndarray) -> float:
+        """Return the mean squared error."""
+        return float(np.mean((decoded - y) ** 2))
