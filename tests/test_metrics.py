@@ -202,3 +202,59 @@ def test_labels_of_different_length(measure):
         measure([1, 2], [1])
     with pytest.raises(ValueError, match="labels have shapes"):
         measure([[1, 2]], [[1, 2]])
+
+
+def naive_calibration_error(true, chances, bins):
+    total, sure, said = 0.0, chances.max(axis=1), chances.argmax(axis=1)
+    for k in range(bins):
+        inside = (sure > k / bins) & (sure <= (k + 1) / bins)
+        if inside.any():
+            gap = np.mean(said[inside] == true[inside]) - np.mean(sure[inside])
+            total += np.mean(inside) * abs(gap)
+    return total
+
+
+@given(st.integers(0, 1000), st.integers(1, 30), st.integers(1, 4), st.integers(1, 15))
+def test_calibration_error_is_its_definition(seed, n, c, bins):
+    rng = np.random.default_rng(seed)
+    chances = rng.dirichlet(np.full(c, 0.5), size=n)
+    true = rng.integers(c, size=n)
+    found = metrics.expected_calibration_error(true, chances, bins=bins)
+    assert found == pytest.approx(naive_calibration_error(true, chances, bins), abs=1e-12)
+    assert 0 <= found <= 1
+
+
+def test_honest_probabilities_have_a_small_calibration_error_and_bold_ones_a_large_one():
+    rng = np.random.default_rng(0)
+    first = rng.uniform(size=20_000)
+    true = (rng.uniform(size=first.size) >= first).astype(int)
+    honest = np.column_stack([first, 1 - first])
+    bold = np.eye(2)[honest.argmax(axis=1)]
+    assert metrics.expected_calibration_error(true, honest) < 0.01
+    assert metrics.expected_calibration_error(true, bold) == pytest.approx(0.25, abs=0.01)
+
+
+def test_calibration_error_takes_classes_by_name_and_in_any_order():
+    chances = np.array([[0.9, 0.1], [0.4, 0.6], [0.3, 0.7]])
+    by_number = metrics.expected_calibration_error([0, 1, 0], chances)
+    names = metrics.expected_calibration_error(["b", "a", "b"], chances, classes=["b", "a"])
+    assert by_number == names == pytest.approx((0.1 + 0.4 + 0.7) / 3)
+    assert metrics.expected_calibration_error([], np.empty((0, 2))) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0, 1], [[0.5, 0.5]]), r"shapes \(2,\) and \(1, 2\)"),
+        (([0], [0.5]), "one column for each class"),
+        (([0], [[0.5, 0.6]]), "sum to one"),
+        (([0], [[1.5, -0.5]]), "without negative"),
+        (([0], [[np.nan, 0.5]]), "sum to one"),
+        (([2], [[0.5, 0.5]]), "holds .*2.* not in classes"),
+        (([0], [[0.5, 0.5]], [0]), "1 classes for 2 columns"),
+        (([0], [[0.5, 0.5]], None, 0), "bins must be"),
+    ],
+)
+def test_what_is_no_distribution_over_the_classes_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        metrics.expected_calibration_error(*arguments)

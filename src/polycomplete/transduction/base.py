@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from polycomplete._messages import showing
 from polycomplete.frames import find_missing, to_matrix
 from polycomplete.kernels import RBF
 from polycomplete.scaling import ColumnScaler, is_constant
-from polycomplete.tables.method import prepared
+from polycomplete.tables.method import checked, prepared
 from polycomplete.transduction.search import MULTIPLES, WEIGHTS, Search, Settings
 from polycomplete.transduction.targets import Target
 
@@ -47,33 +49,46 @@ class BaseTransducer(BaseEstimator):
         """Complete the target; return it for all rows, decoded."""
         self._check()
         matrix, mask = self._validate(X, reset=True)
-        self._seen = np.flatnonzero(mask.any(axis=0))
-        matrix, mask = matrix[:, self._seen], mask[:, self._seen]
-        self._scaler = ColumnScaler.fit(matrix, mask, "standard")
-        features = self._features(matrix, mask)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rng = np.random.default_rng(seed)
-        self._target, method = target, prepared(self.method, seed, self.verbose)
-        chosen = self._choose(method, features, mask, y, known, rng)
-        self.label_weight_ = chosen.weight
-        self._learn_from(chosen.decoded, y[chosen.rows])
-        block = np.full((len(y), target.width), np.nan)
-        block[known] = target.encode(y[known]) * self.label_weight_
-        joint = np.hstack([features, block])
-        self.method_ = chosen.prepare(method)
-        if len(joint) <= self.max_rows:
-            return self._decode(self.method_.fit_transform(joint))
-        train = self._drawn(np.flatnonzero(known), y, self.max_rows, rng)
+        train = np.arange(len(y))
+        if len(y) > self.max_rows:
+            train = self._drawn(np.flatnonzero(known), y, self.max_rows, rng)
+        self._take_features(matrix, mask, train)
+        features, mask = self._features(matrix, mask), mask[:, self._seen]
+        self._target, method = target, prepared(self.method, seed, 0)
+        with showing(self.verbose):
+            chosen = self._choose(method, features, mask, y, known, rng)
+            self.label_weight_, self.method_ = chosen.weight, chosen.prepare(method)
+            self._learn_from(chosen.decoded, y[chosen.rows])
+            block = np.full((len(y), target.width), np.nan)
+            block[known] = target.encode(y[known]) * self.label_weight_
+            return self._decode_fitted(np.hstack([features, block]), train)
+
+    def _take_features(self, matrix: np.ndarray, mask: np.ndarray, train: np.ndarray) -> None:
+        """Decide which features take part, and how they are scaled."""
+        self._seen = np.flatnonzero(mask[train].any(axis=0))
+        if not len(self._seen):
+            raise ValueError(
+                f"X has no observed entry in the {len(train)} rows to learn from; give the "
+                "features of some labelled rows."
+            )
+        self._scaler = ColumnScaler.fit(matrix[:, self._seen], mask[:, self._seen], "standard")
+
+    def _decode_fitted(self, joint: np.ndarray, train: np.ndarray) -> np.ndarray:
+        """Fit the method; return the target of all rows, decoded."""
+        if len(train) == len(joint):
+            return self._decode(joint, self.method_.fit_transform(joint))
         self.method_.fit(joint[train])
-        return self._decode(self.method_.transform(joint))
+        return self._decode(joint, self.method_.transform(joint))
 
     def _complete(self, X: Any) -> np.ndarray:
         """Return the target of new rows, decoded."""
         check_is_fitted(self)
         matrix, mask = self._validate(X, reset=False)
-        features = self._features(matrix[:, self._seen], mask[:, self._seen])
-        block = np.full((len(features), self._target.width), np.nan)
-        return self._decode(self.method_.transform(np.hstack([features, block])))
+        block = np.full((len(matrix), self._target.width), np.nan)
+        joint = np.hstack([self._features(matrix, mask), block])
+        return self._decode(joint, self.method_.transform(joint))
 
     def _learn_from(self, decoded: np.ndarray, y: np.ndarray) -> None:
         """Learn from what came back for known targets that were hidden."""
@@ -99,12 +114,12 @@ class BaseTransducer(BaseEstimator):
             multiples = list(MULTIPLES)
         per_row = max(1.0, float(mask[known].sum(axis=1).mean()))
         rows = self._drawn(np.flatnonzero(known), y, max(FEWEST, int(ENTRIES / per_row)), rng)
-        rows = rows[mask[rows].any(axis=1)]
-        draws = _draws(self._strata(y[rows]), rng)
+        varying = ~is_constant(np.nan_to_num(features[rows]), mask[rows])
+        rows = rows[mask[rows][:, varying].any(axis=1)]
+        draws = _draws(self._strata(y[rows]), rng) if len(np.unique(y[rows])) > 1 else []
         if not draws:
             decoded = self._target.decode(np.empty((0, self._target.width)))
             return Settings(weights[0], multiples[0], None, np.nan, np.empty(0, int), decoded)
-        varying = ~is_constant(np.nan_to_num(features[rows]), mask[rows])
         found = Search(method, features[rows][:, varying], self._target, y[rows], draws)
         best = found.best(weights, multiples)
         return best._replace(rows=rows[best.rows])
@@ -112,21 +127,25 @@ class BaseTransducer(BaseEstimator):
     def _drawn(
         self, rows: np.ndarray, y: np.ndarray, most: int, rng: np.random.Generator
     ) -> np.ndarray:
-        """Return some of the rows, of small groups more than their share."""
+        """Return some of the rows, of small groups more than their share, of each at least one."""
         if len(rows) <= most:
             return rows
         strata = self._strata(y[rows])
         places, sizes = np.unique(strata, return_inverse=True, return_counts=True)[1:]
         # A group's chance grows with the root of its size, up to all of its rows.
         luck = rng.random(len(rows)) * np.sqrt(sizes[places])
-        return np.sort(rows[np.argsort(luck, kind="stable")[:most]])
+        order = np.argsort(luck, kind="stable")
+        luck[order[np.unique(places[order], return_index=True)[1]]] = -1  # the first of each group
+        return np.sort(rows[np.argsort(luck, kind="stable")[: max(most, len(sizes))]])
 
     def _features(self, matrix: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        """Return the features that take part, scaled, NaN where missing."""
+        matrix, mask = matrix[:, self._seen], mask[:, self._seen]
         scaled = self._scaler.apply(np.where(mask, matrix, self._scaler.centre))
         return np.where(mask, scaled, np.nan)
 
-    def _decode(self, joint: Any) -> np.ndarray:
-        block = np.asarray(joint)[:, -self._target.width :]
+    def _decode(self, joint: np.ndarray, completed: Any) -> np.ndarray:
+        block = checked(self.method_, joint, completed)[:, -self._target.width :]
         return self._target.decode(block / self.label_weight_)
 
     def _check_lengths(self, X: Any, y: Any) -> None:
@@ -140,10 +159,12 @@ class BaseTransducer(BaseEstimator):
 
     def _check(self) -> None:
         given = self.label_weight
-        if given != "auto" and not (isinstance(given, int | float) and 0 < given < np.inf):
+        if given != "auto" and not (isinstance(given, Real) and 0 < float(given) < np.inf):
             raise ValueError(f'label_weight must be "auto" or a positive number, got {given!r}.')
-        if not isinstance(self.max_rows, int | np.integer) or self.max_rows < 1:
+        if not isinstance(self.max_rows, Integral) or self.max_rows < 1:
             raise ValueError(f"max_rows must be a positive whole number, got {self.max_rows!r}.")
+        if not (self.method is None or hasattr(self.method, "fit_transform")):
+            raise TypeError(f"method must be a completer or an imputer, got {self.method!r}.")
 
     def _validate(self, X: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
         matrix = check_array(

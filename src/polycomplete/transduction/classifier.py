@@ -29,14 +29,15 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
     label_weight : "auto" or float, default="auto"
         The weight of the label; a feature has 1. "auto" chooses by hiding known labels.
     unlabeled : object, default="auto"
-        What stands for a missing label in y, besides None and NaN. "auto": the number −1.
+        What stands for a missing label in y, besides None and NaN. "auto": the number −1; where
+        y holds −1 and 1 alone, say −1 (missing) or None (a class).
     max_rows : int, default=3000
         With more rows, the surface is learned from so many labelled ones, of rare classes more
-        than their share, and the others are completed row by row.
+        than their share and of each at least one, and the others are completed row by row.
     random_state : int, RandomState or None, default=None
         Everything random follows from it.
     verbose : int, default=0
-        Handed to the method.
+        1 shows what is chosen and stages of the fit, 2 every iteration, through :mod:`logging`.
 
     Attributes
     ----------
@@ -124,7 +125,8 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         -------
         ndarray of shape (n_samples,)
         """
-        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
+        probabilities = self.predict_proba(X)
+        return np.asarray(self.classes_[np.argmax(probabilities, axis=1)])
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class for each row, without refitting.
@@ -138,7 +140,8 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self.calibration_.apply(self._complete(X))
+        scores = self._complete(X)
+        return self.calibration_.apply(scores)
 
     def _learn_from(self, decoded: np.ndarray, y: np.ndarray) -> None:
         assert isinstance(self._target, Classes)

@@ -30,7 +30,7 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
     random_state : int, RandomState or None, default=None
         Everything random follows from it.
     verbose : int, default=0
-        Handed to the method.
+        1 shows what is chosen and stages of the fit, 2 every iteration, through :mod:`logging`.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
         self._check_lengths(X, y)
         y = known_numbers(y)
         known = ~np.isnan(y)
-        target = Number(float(np.mean(y[known])), float(np.std(y[known])) or 1.0)
+        target = Number.of(y[known])
         self.transduction_ = np.where(known, y, self._fit(X, target, y, known))
         return self
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from polycomplete.kernels import RBF
 from polycomplete.solvers.result import logger
+from polycomplete.tables.method import checked
 from polycomplete.transduction.targets import Target
 
 __all__ = ["Search", "Settings"]
@@ -130,7 +133,10 @@ def _path(method: Any, joint: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
     if getattr(method, "smoothing", None) == "auto" and hasattr(method, "path"):
         yield from method.path(joint)
     else:
-        yield np.nan, np.asarray(method.fit_transform(joint))
+        with warnings.catch_warnings():  # the fit on all rows will say it
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            completed = method.fit_transform(joint)
+        yield np.nan, checked(method, joint, completed)
 
 
 def _lowest(found: list[Settings]) -> Settings:

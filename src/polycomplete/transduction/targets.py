@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
+from polycomplete.scaling import column_spread, is_constant
 from polycomplete.tables.simplex import Calibration
 
 __all__ = ["Classes", "Number", "Target"]
@@ -94,6 +95,13 @@ class Number:
     spread: float
     width: int = 1
 
+    @classmethod
+    def of(cls, y: np.ndarray) -> Self:
+        """Take mean and spread from known values; what is constant up to rounding has spread 1."""
+        column, seen = y[:, None], np.ones((len(y), 1), dtype=bool)
+        (mean,), (spread,) = column_spread(column, seen)
+        return cls(float(mean), 1.0 if is_constant(column, seen)[0] else float(spread))
+
     def encode(self, y: np.ndarray) -> np.ndarray:
         """Return the column of known values."""
         return ((y - self.mean) / self.spread)[:, None]
@@ -103,5 +111,5 @@ class Number:
         return block[:, 0] * self.spread + self.mean
 
     def loss(self, decoded: np.ndarray, y: np.ndarray) -> float:
-        """Return the mean squared error."""
-        return float(np.mean((decoded - y) ** 2))
+        """Return the mean squared error, as a share of the variance."""
+        return float(np.mean(((decoded - y) / self.spread) ** 2))

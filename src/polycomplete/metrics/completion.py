@@ -1,6 +1,6 @@
-"""How good a completion is: errors on the entries that were missing, and label errors.
+"""How good a completion is: errors on the entries that were missing.
 
-All completion measures take the truth, the completed matrix and the mask (True where observed; rows
+All measures take the truth, the completed matrix and the mask (True where observed; rows
 are samples) and look at the missing entries only. Missing entries whose truth is unknown (NaN or
 infinite in ``X_true``) are left out. ``min_observed`` restricts a measure to rows with at least
 that many observed entries: a row with fewer of them than the data have dimensions is beyond any
@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linear_sum_assignment
 
 from polycomplete.masks import _as_mask
 from polycomplete.scaling import column_spread, is_constant
 
-__all__ = ["classification_error", "clustering_error", "nrmse", "rae", "recovered_share", "rse"]
+__all__ = ["nrmse", "rae", "recovered_share", "rse"]
 
 
 def rse(
@@ -168,64 +167,6 @@ def recovered_share(
     return float(np.mean((lost < tol * size) | (lost == 0)))
 
 
-def classification_error(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Share of the labels that are wrong.
-
-    Parameters
-    ----------
-    y_true : array-like, shape (n,)
-        True labels.
-    y_pred : array-like, shape (n,)
-        Predicted labels.
-
-    Returns
-    -------
-    float
-        Between 0 and 1; 0 without labels.
-
-    Examples
-    --------
-    >>> classification_error(["a", "b", "b", "a"], ["a", "b", "a", "a"])
-    0.25
-    """
-    true, predicted = _labels(y_true, y_pred)
-    return float(np.mean(true != predicted)) if true.size else 0.0
-
-
-def clustering_error(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """Share of the points in a wrong cluster, clusters and classes being matched at their best.
-
-    Each cluster is matched with at most one class; with different numbers of them, the points of
-    those left over are wrong. The names of the clusters do not matter.
-
-    Parameters
-    ----------
-    labels_true : array-like, shape (n,)
-        True labels.
-    labels_pred : array-like, shape (n,)
-        Cluster labels.
-
-    Returns
-    -------
-    float
-        Between 0 and 1; 0 without labels.
-
-    Examples
-    --------
-    >>> clustering_error([0, 0, 1, 1], [5, 5, 3, 5])
-    0.25
-    """
-    true, predicted = _labels(labels_true, labels_pred)
-    if not true.size:
-        return 0.0
-    classes, i = np.unique(true, return_inverse=True)
-    clusters, j = np.unique(predicted, return_inverse=True)
-    counts = np.zeros((classes.size, clusters.size), dtype=np.int64)
-    np.add.at(counts, (i, j), 1)
-    matched = counts[linear_sum_assignment(counts, maximize=True)].sum()
-    return float((true.size - matched) / true.size)
-
-
 def _missing(
     X_true: ArrayLike, X_completed: ArrayLike, mask: ArrayLike, min_observed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
@@ -256,11 +197,3 @@ def _column_deviations(X: NDArray[np.float64]) -> NDArray[np.float64]:
     known = np.isfinite(X)
     deviation = column_spread(X, known)[1]
     return np.where(is_constant(X, known), 0.0, deviation)
-
-
-def _labels(true: ArrayLike, predicted: ArrayLike) -> tuple[NDArray, NDArray]:
-    true, predicted = np.asarray(true), np.asarray(predicted)
-    if true.ndim != 1 or true.shape != predicted.shape:
-        shapes = f"{true.shape} and {predicted.shape}"
-        raise ValueError(f"The labels have shapes {shapes}; pass two lists of the same length.")
-    return true, predicted
