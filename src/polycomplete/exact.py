@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from polycomplete._checks import check_numbers
 from polycomplete._machine import free_memory
 from polycomplete.kernels import Kernel
+from polycomplete.linear import eigenpairs
 from polycomplete.penalties import Schatten
 
 __all__ = ["Exact", "ExactProblem", "Spectrum"]
@@ -112,7 +113,7 @@ class Exact(BaseEstimator):
             leading = leading_pairs(K, gamma, self.rank, guess)
             if leading is not None:
                 return leading
-        values, vectors = linalg.eigh(K, driver="evd", check_finite=False)
+        values, vectors = eigenpairs(K)
         return Spectrum(np.maximum(values[::-1], 0), vectors[:, ::-1])
 
 
@@ -136,7 +137,7 @@ def leading_pairs(
             block[:, :width] = guess[:, :width]
         basis = linalg.qr(K @ block, mode="economic", check_finite=False)[0]
         basis = linalg.qr(K @ basis, mode="economic", check_finite=False)[0]
-        values, rotation = linalg.eigh(basis.T @ (K @ basis), driver="evd", check_finite=False)
+        values, rotation = eigenpairs(basis.T @ (K @ basis))
         values = np.maximum(values[::-1], 0)
         tail = max(trace - float(values.sum()), 0.0)
         vectors = basis @ rotation[:, ::-1]

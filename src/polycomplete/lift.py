@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from math import comb
 
 import numpy as np
-from scipy import linalg
 
 from polycomplete._checks import check_numbers
 from polycomplete._machine import free_memory
 from polycomplete.exact import BLOCKS, Exact, ExactProblem, Spectrum
 from polycomplete.kernels import Kernel, Polynomial
+from polycomplete.linear import eigenpairs
 from polycomplete.monomials import Monomials
 from polycomplete.penalties import Schatten
 from polycomplete.rows import Expansion, RowEnergy, learn
@@ -131,7 +131,7 @@ def moments(F: np.ndarray) -> Spectrum:
     >>> moments(np.array([[3.0], [4.0]])).eigenvalues
     array([25.])
     """
-    values, vectors = linalg.eigh(F @ F.T, driver="evd", check_finite=False)
+    values, vectors = eigenpairs(F @ F.T)
     return Spectrum(np.maximum(values[::-1], 0)[: F.shape[1]], vectors[:, ::-1][:, : F.shape[1]])
 
 

@@ -7,12 +7,34 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-__all__ = ["LinearModel", "shrink"]
+__all__ = ["LinearModel", "eigenpairs", "shrink"]
 
 #: Numbers in the blocks in which new rows are worked on.
 BLOCK = 4_000_000
 #: Directions count towards the rank until they hold this share of the squares.
 ENERGY = 0.999
+
+
+def eigenpairs(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the eigenvalues of a symmetric matrix, growing, and its eigenvectors as columns.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Symmetric and finite.
+
+    Returns
+    -------
+    values, vectors : ndarrays of shape (n,) and (n, n)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> eigenpairs(np.array([[4.0]]))[0]
+    array([4.])
+    """
+    # Divide and conquer is the fastest; SciPy 1.12 cannot take a 1 × 1 matrix to it.
+    return linalg.eigh(K, driver="evd" if len(K) > 1 else "ev", check_finite=False)
 
 
 def shrink(X: np.ndarray, by: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -42,7 +64,7 @@ def shrink(X: np.ndarray, by: float) -> tuple[np.ndarray, np.ndarray, np.ndarray
     [[2.0, 0.0], [0.0, 0.0]]
     """
     tall = X.shape[0] >= X.shape[1]
-    squares, V = linalg.eigh(X.T @ X if tall else X @ X.T, driver="evd", check_finite=False)
+    squares, V = eigenpairs(X.T @ X if tall else X @ X.T)
     values = np.sqrt(np.maximum(squares[::-1], 0))
     kept = values > max(by, 1e-12 * float(values[0]))
     V, factor = V[:, ::-1][:, kept], 1 - by / values[kept]

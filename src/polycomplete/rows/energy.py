@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from array_api_compat import array_namespace, device
-from scipy import linalg
 
 from polycomplete.kernels import Array, Kernel
+from polycomplete.linear import eigenpairs
 
 __all__ = ["Expansion", "RowEnergy", "learn"]
 
@@ -188,9 +188,7 @@ def learn(kernel: Kernel, X: np.ndarray, gamma: float, in_place: bool = True) ->
     >>> bool(on < 1e-6 < 1e-3 < off)
     True
     """
-    K = kernel.gram(X)
-    # SciPy 1.12 cannot take a 1 × 1 matrix to "evd".
-    values, V = linalg.eigh(K, driver="evd" if len(K) > 1 else "ev", check_finite=False)
+    values, V = eigenpairs(kernel.gram(X))
     values = np.maximum(values, 0)
     # Directions far below γ explain nothing; leaving them out makes all later products smaller.
     kept = values > 1e-3 * gamma
