@@ -73,65 +73,91 @@ def _lost(known: NDArray[np.bool_], theta: float, rng: np.random.Generator) -> N
     return known & (ranks < np.ceil(theta * known.sum(axis=1))[:, None])
 
 
-def by_completion(method: str, problem: Problem, seed: int) -> NDArray[np.int64]:
+class Answer(NamedTuple):
+    """The class of every row, and the probability of each class where it is told."""
+
+    guess: NDArray[np.int64]
+    probabilities: NDArray[np.float64] | None = None
+
+
+def by_completion(method: str, problem: Problem, seed: int) -> Answer:
     """Complete features and one-hot labels together; the largest label column wins."""
     labels = np.where(problem.labelled[:, None], np.eye(problem.y.max() + 1)[problem.y], np.nan)
     completer = make(method, seed, PUBLISHED)
     if "scale" in completer.get_params():
         completer.set_params(scale=None)  # label columns weigh what they weigh in the paper
     completed = completer.fit_transform(np.hstack([problem.X, labels]))
-    return np.argmax(completed[:, problem.X.shape[1] :], axis=1)
+    return Answer(np.argmax(completed[:, problem.X.shape[1] :], axis=1))
 
 
-def by_default(problem: Problem, seed: int) -> NDArray[np.int64]:
+def by_default(problem: Problem, seed: int) -> Answer:
     """Take the transductive classifier of this library as it comes."""
     from polycomplete.transduction import TransductiveClassifier
 
     y = np.where(problem.labelled, problem.y, -1)
-    model = TransductiveClassifier(random_state=seed)
-    return np.asarray(model.fit(problem.X, y).transduction_)
+    model = TransductiveClassifier(random_state=seed).fit(problem.X, y)
+    told = np.zeros((len(y), problem.y.max() + 1))
+    told[:, model.classes_] = model.label_distributions_
+    return Answer(model.transduction_, told)
 
 
-def _svm(X: NDArray[np.float64], problem: Problem) -> NDArray[np.int64]:
+def _svm(X: NDArray[np.float64], problem: Problem) -> Answer:
     shown = problem.labelled
-    return np.asarray(SVC().fit(X[shown], problem.y[shown]).predict(X))
+    return Answer(np.asarray(SVC().fit(X[shown], problem.y[shown]).predict(X)))
 
 
-def svm_zero(problem: Problem, seed: int) -> NDArray[np.int64]:
+def svm_zero(problem: Problem, seed: int) -> Answer:
     """Fill with zeros, the means of the columns, and take a support vector machine."""
     return _svm(np.nan_to_num(problem.X), problem)
 
 
-def svm_low_rank(problem: Problem, seed: int) -> NDArray[np.int64]:
+def svm_low_rank(problem: Problem, seed: int) -> Answer:
     """Complete the features by low rank, then take a support vector machine."""
     return _svm(make("lrmc-paper", seed).fit_transform(problem.X), problem)
 
 
-def boosting(problem: Problem, seed: int) -> NDArray[np.int64]:
+def boosting(problem: Problem, seed: int) -> Answer:
     """Take boosted trees, which read missing values themselves: what a user would try today."""
+    return _boosted(problem.X, problem, seed)
+
+
+def imputed_boosting(problem: Problem, seed: int) -> Answer:
+    """Let scikit-learn's iterative imputer fill in the features, then take boosted trees."""
+    imputer = make("iterative", seed).set_params(keep_empty_features=True)
+    return _boosted(imputer.fit_transform(problem.X), problem, seed)
+
+
+def _boosted(X: NDArray[np.float64], problem: Problem, seed: int) -> Answer:
     shown = problem.labelled
-    model = HistGradientBoostingClassifier(random_state=seed)
-    return np.asarray(model.fit(problem.X[shown], problem.y[shown]).predict(problem.X))
+    model = HistGradientBoostingClassifier(random_state=seed).fit(X[shown], problem.y[shown])
+    told = np.zeros((len(X), problem.y.max() + 1))
+    told[:, model.classes_] = model.predict_proba(X)
+    return Answer(np.argmax(told, axis=1), told)
 
 
 #: Rows that are more than completing features and labels by a method of the registry.
-CLASSIFIERS: dict[str, Callable[[Problem, int], NDArray[np.int64]]] = {
+CLASSIFIERS: dict[str, Callable[[Problem, int], Answer]] = {
     "SVM": svm_zero,
     "LRMC+SVM": svm_low_rank,
     "boosted trees": boosting,
+    "imputed + boosted": imputed_boosting,
     OURS: by_default,
 }
 
 
 def trial(setting: Mapping[str, Any], method: str, seed: int) -> dict[str, float]:
-    """Classify the rows whose labels are hidden; error in per cent."""
+    """Classify the rows whose labels are hidden; error in per cent, calibration as a share."""
     posed = problem(setting, seed)
     if method in CLASSIFIERS:
-        guess = CLASSIFIERS[method](posed, seed)
+        answer = CLASSIFIERS[method](posed, seed)
     else:
-        guess = by_completion(method, posed, seed)
-    hidden = ~posed.labelled
-    return {"error": 100 * metrics.classification_error(posed.y[hidden], guess[hidden])}
+        answer = by_completion(method, posed, seed)
+    hidden, told = ~posed.labelled, answer.probabilities
+    y = posed.y[hidden]
+    found = {"error": 100 * metrics.classification_error(y, answer.guess[hidden])}
+    if told is not None:
+        found["calibration"] = metrics.expected_calibration_error(y, told[hidden])
+    return found
 
 
-LABELS = Family("labels", 1, trial, prepare)
+LABELS = Family("labels", 2, trial, prepare)
