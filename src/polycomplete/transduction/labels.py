@@ -48,10 +48,10 @@ def known_labels(y: Any, unlabeled: Any = "auto") -> tuple[np.ndarray, np.ndarra
     elif not is_missing(unlabeled):
         missing |= _which(y, missing, lambda entry: entry == unlabeled)
     if missing.all():
-        also = "" if is_missing(unlabeled) else f" and unlabeled={unlabeled!r}"
+        other = "-1" if isinstance(unlabeled, str) and unlabeled == "auto" else repr(unlabeled)
         raise ValueError(
-            "y has no known label: at least one row must have one; None, NaN"
-            f"{also} stand for missing ones."
+            "y has no known label: at least one row must have one; None, NaN and "
+            f"{other} stand for missing ones."
         )
     _check_kinds(y, missing)
     known = np.array(y[~missing].tolist()) if y.dtype == object else y[~missing]

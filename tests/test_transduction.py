@@ -1,0 +1,465 @@
+"""Classification and regression by completion: what comes back, for all kinds of input."""
+
+import logging
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+import polycomplete
+from polycomplete import (
+    KFMC,
+    LRMC,
+    PMC,
+    VMC,
+    TransductiveClassifier,
+    TransductiveRegressor,
+    metrics,
+)
+
+#: Where the method does not matter.
+CHEAP = {"method": LRMC(), "label_weight": 1.0, "random_state": 0}
+
+
+def blobs(n=60, classes=3, m=4, apart=4.0, missing=0.2, seed=0):
+    """Return well separated groups of rows with holes, and the number of each row's group."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % classes
+    X = rng.normal(size=(n, m)) + apart * np.eye(m)[y]
+    X[rng.random(X.shape) < missing] = np.nan
+    return X, y
+
+
+def half(y, seed=0):
+    """Hide about half of the labels, none of the first six."""
+    keep = np.random.default_rng(seed).random(len(y)) < 0.5
+    keep[:6] = True
+    return np.where(keep, y, -1)
+
+
+def cheap(**params):
+    return TransductiveClassifier(**CHEAP | params)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """Give a classifier as it comes, fitted, with its data."""
+    X, y = blobs()
+    return TransductiveClassifier(random_state=0).fit(X, half(y)), X, y
+
+
+def test_labels_are_found_and_known_ones_stay(fitted):
+    found, _, y = fitted
+    known = half(y) >= 0
+    assert metrics.classification_error(y, found.transduction_) < 0.1
+    assert (found.transduction_[known] == y[known]).all()
+    assert found.transduction_.dtype == y.dtype
+    np.testing.assert_array_equal(found.label_distributions_[known], np.eye(3)[y[known]])
+
+
+def test_known_labels_stay_even_where_they_are_absurd():
+    X, y = blobs()
+    told = half(y)
+    told[0] = (y[0] + 1) % 3
+    assert cheap().fit(X, told).transduction_[0] == told[0]
+
+
+def test_probabilities_are_a_distribution_and_agree_with_the_labels(fitted):
+    found, X, _ = fitted
+    for chances in found.label_distributions_, found.predict_proba(X):
+        assert (chances >= 0).all()
+        np.testing.assert_allclose(chances.sum(axis=1), 1)
+    assert (found.classes_[found.label_distributions_.argmax(axis=1)] == found.transduction_).all()
+    assert (found.classes_[found.predict_proba(X).argmax(axis=1)] == found.predict(X)).all()
+
+
+def test_rows_of_the_fit_and_new_ones_get_the_same_labels_where_these_are_clear(fitted):
+    found, X, _ = fitted
+    clear = found.label_distributions_.max(axis=1) > 0.9
+    assert clear.sum() > 30
+    assert np.mean(found.predict(X)[clear] == found.transduction_[clear]) > 0.95
+    X_new, y_new = blobs(seed=5)
+    assert metrics.classification_error(y_new, found.predict(X_new)) < 0.15
+
+
+@pytest.mark.parametrize("rows", [[0], [3, 1], range(50, 60)])
+def test_the_answer_for_a_row_does_not_depend_on_the_others(fitted, rows):
+    found, X, _ = fitted
+    rows = list(rows)
+    np.testing.assert_allclose(
+        found.predict_proba(X[rows]), found.predict_proba(X)[rows], rtol=1e-6, atol=1e-9
+    )
+
+
+def test_what_was_chosen_is_told(fitted, caplog):
+    found, X, y = fitted
+    assert found.label_weight_ in (0.1, 0.3, 1.0, 3.0)
+    assert found.method_.smoothing > 0
+    assert found.method_.kernel.multiple in (1.0, 2.0)
+    with caplog.at_level(logging.INFO, "polycomplete"):
+        cheap(verbose=1).fit(X, half(y))
+    assert sum("chose target weight" in line for line in caplog.messages) == 1
+
+
+def test_the_same_seed_gives_the_same_answer():
+    X, y = blobs(n=40, missing=0.4)
+    quick = {"method": PMC(smoothing=0.1), "label_weight": 1.0}
+    one, two = (
+        TransductiveClassifier(random_state=3, **quick).fit(X, half(y)).label_distributions_
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(one, two)
+
+
+CONVENTIONS = {
+    "numbers": (np.array([10, 20, 30]), -1),
+    "text": (np.array(["ant", "bee", "cat"]), None),
+    "text and NaN": (np.array(["ant", "bee", "cat"]), np.nan),
+    "text and NA": (np.array(["ant", "bee", "cat"]), pd.NA),
+}
+
+
+@pytest.mark.parametrize(("names", "hole"), CONVENTIONS.values(), ids=CONVENTIONS)
+def test_labels_of_any_kind_come_back_as_they_are_called(names, hole):
+    X, y = blobs()
+    told = [hole if code < 0 else names[code] for code in half(y)]
+    found = cheap().fit(X, told)
+    assert found.classes_.tolist() == names.tolist()
+    np.testing.assert_array_equal(found.transduction_, names[cheap().fit(X, half(y)).transduction_])
+    assert set(found.predict(X)) <= set(names)
+
+
+def test_truth_values_come_back_as_truth_values():
+    X, y = blobs(classes=2)
+    found = cheap().fit(X, [None if code < 0 else bool(code) for code in half(y)])
+    assert found.predict(X).dtype == found.transduction_.dtype == bool
+    assert np.mean(found.transduction_ == y.astype(bool)) > 0.8
+
+
+def test_minus_one_and_one_ask_which_is_meant():
+    X, y = blobs(classes=2)
+    signs = 2 * y - 1
+    with pytest.raises(ValueError, match="unlabeled=None"):
+        cheap().fit(X, signs)
+    assert cheap(unlabeled=None).fit(X, signs).classes_.tolist() == [-1, 1]
+    assert cheap(unlabeled=-1).fit(X, signs).classes_.tolist() == [1]
+    assert cheap(unlabeled=0).fit(X, np.where(half(y) < 0, 0, signs)).classes_.tolist() == [-1, 1]
+
+
+def test_without_any_label_there_is_nothing_to_learn():
+    X, _ = blobs()
+    with pytest.raises(ValueError, match="no known label"):
+        cheap().fit(X, np.full(len(X), -1))
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        cheap().fit(X, None)
+
+
+def test_without_a_missing_label_it_is_an_ordinary_classifier():
+    X, y = blobs()
+    found = cheap().fit(X, y)
+    np.testing.assert_array_equal(found.transduction_, y)
+    assert found.score(*blobs(seed=7)) > 0.8
+
+
+@pytest.mark.parametrize("method", [None, LRMC()], ids=["PMC", "LRMC"])
+@pytest.mark.parametrize("each", [0, 1, 2], ids=["one class", "one label each", "two labels each"])
+def test_a_handful_of_labels_is_enough_to_answer(method, each):
+    X, y = blobs(n=30, classes=2)
+    told = np.full(len(y), -1)
+    told[: 2 * each] = y[: 2 * each]
+    told[0] = y[0]
+    found = TransductiveClassifier(method, random_state=0).fit(X, told)
+    np.testing.assert_allclose(found.label_distributions_.sum(axis=1), 1)
+    if each:
+        assert np.mean(found.transduction_ == y) > 0.8
+    else:
+        assert (found.transduction_ == y[0]).all()
+
+
+def test_a_class_with_a_single_label_is_kept():
+    X, y = blobs()
+    told = half(y)
+    told[7] = 9
+    X[7] = 50.0
+    found = TransductiveClassifier(random_state=0).fit(X, told)
+    assert found.classes_.tolist() == [0, 1, 2, 9]
+    assert found.transduction_[7] == 9
+    assert np.mean(np.delete(found.transduction_ == y, 7)) > 0.8
+
+
+def test_empty_rows_get_the_shares_of_the_classes():
+    X, y = blobs()
+    told = half(y)
+    told[-1] = -1
+    X[-1] = np.nan
+    X[1] = np.nan  # a row with a label and nothing else
+    found = cheap().fit(X, told)
+    shares = np.bincount(told[told >= 0]) / np.sum(told >= 0)
+    np.testing.assert_allclose(found.label_distributions_[-1], shares, atol=1e-6)
+    np.testing.assert_allclose(found.predict_proba(X)[-1], shares, atol=1e-6)
+
+
+def test_empty_and_constant_columns_change_nothing():
+    X, y = blobs()
+    more = np.column_stack([np.full(60, np.nan), X, np.full(60, 7.0)])
+    plain, wide = cheap().fit(X, half(y)), cheap().fit(more, half(y))
+    assert wide.n_features_in_ == 6
+    np.testing.assert_allclose(wide.label_distributions_, plain.label_distributions_, atol=1e-6)
+    np.testing.assert_allclose(wide.predict_proba(more), plain.predict_proba(X), atol=1e-6)
+
+
+def test_constant_features_leave_the_shares():
+    _, y = blobs(classes=2)
+    found = TransductiveClassifier(random_state=0).fit(np.ones((60, 2)), half(y))
+    hidden = half(y) < 0
+    shares = np.bincount(y[~hidden]) / np.sum(~hidden)
+    np.testing.assert_allclose(found.label_distributions_[hidden], [shares] * hidden.sum())
+
+
+def test_columns_in_other_units_change_nothing():
+    X, y = blobs()
+    units = np.array([1e-6, 1.0, 1e9, 3.0])
+    one, two = cheap().fit(X, half(y)), cheap().fit(X * units + units, half(y))
+    np.testing.assert_allclose(one.label_distributions_, two.label_distributions_, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "params", "message"),
+    [
+        ([[1.0], [np.inf]], [0, 2], {}, "infinity .row 1, column 0"),
+        ([[1.0], [2.0]], [0, 2, 2], {}, "inconsistent numbers of samples"),
+        ([[np.nan], [np.nan]], [0, 2], {}, "no observed entry"),
+        ([[1.0], [2.0]], [0, 2], {"label_weight": 0}, "label_weight must be"),
+        ([[1.0], [2.0]], [0, 2], {"label_weight": "heavy"}, "label_weight must be"),
+        ([[1.0], [2.0]], [0, 2], {"max_rows": 0}, "max_rows must be"),
+        ([[1.0], [2.0]], [0, 2], {"max_rows": 2.5}, "max_rows must be"),
+        ([["a"], ["b"]], [0, 2], {}, "not a number"),
+    ],
+)
+@pytest.mark.parametrize("kind", [TransductiveClassifier, TransductiveRegressor])
+def test_what_cannot_be_fitted_is_refused(kind, X, y, params, message):
+    with pytest.raises(ValueError, match=message):
+        kind(**CHEAP | params).fit(X, y)
+
+
+@pytest.mark.parametrize("method", [LogisticRegression(), "pmc"])
+def test_a_method_must_complete(method):
+    with pytest.raises(TypeError, match="method must be a completer or an imputer"):
+        cheap(method=method).fit(*blobs())
+
+
+def test_a_method_must_keep_the_columns():
+    with pytest.raises(ValueError, match="KNNImputer returned .* add_indicator"):
+        cheap(method=KNNImputer(add_indicator=True)).fit(*blobs())
+
+
+def test_nothing_is_predicted_before_the_fit():
+    for ask in cheap().predict, cheap().predict_proba, TransductiveRegressor().predict:
+        with pytest.raises(NotFittedError):
+            ask([[1.0]])
+
+
+def test_infinities_and_other_widths_are_refused_in_new_rows(fitted):
+    found, X, _ = fitted
+    with pytest.raises(ValueError, match="4 features"):
+        found.predict(X[:, :3])
+    with pytest.raises(ValueError, match="infinity"):
+        found.predict([[np.inf, 0, 0, 0]])
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        lambda X, names: pd.DataFrame(X, columns=names, index=range(100, 160)),
+        lambda X, names: pl.DataFrame(X, schema=names, nan_to_null=True),
+        lambda X, names: pa.table({name: pa.array(X[:, j], from_pandas=True)
+                                   for j, name in enumerate(names)}),
+    ],
+    ids=["pandas", "polars", "pyarrow"],
+)  # fmt: skip
+def test_data_frames_are_read_by_name(table):
+    X, y = blobs()
+    names = ["a", "b", "c", "d"]
+    frame = table(X, names)
+    found, plain = cheap().fit(frame, half(y)), cheap().fit(X, half(y))
+    assert found.feature_names_in_.tolist() == names
+    np.testing.assert_array_equal(found.label_distributions_, plain.label_distributions_)
+    np.testing.assert_array_equal(found.predict(frame), plain.predict(X))
+    turned = table(X[:, ::-1], names[::-1])
+    with pytest.raises(ValueError, match="same order"):
+        found.predict(turned)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [PMC(smoothing=0.1), LRMC(), VMC(degree=2), KFMC(), KNNImputer(), SimpleImputer()],
+    ids=lambda method: type(method).__name__,
+)
+def test_any_method_completes_the_labels(method):
+    X, y = blobs(missing=0.1)
+    before = repr(method)
+    found = TransductiveClassifier(method, label_weight=1.0, random_state=0).fit(X, half(y))
+    wrong = metrics.classification_error(y, found.transduction_)
+    assert wrong < (0.5 if isinstance(method, SimpleImputer) else 0.1)
+    assert found.predict(X).shape == y.shape
+    assert (type(found.method_), repr(method)) == (type(method), before)
+
+
+def test_a_kernel_and_a_smoothing_of_the_user_stay():
+    X, y = blobs(n=30)
+    mine = PMC(kernel=polycomplete.RBF(multiple=1.7), smoothing=0.2)
+    found = TransductiveClassifier(mine, label_weight=2, random_state=0).fit(X, half(y))
+    assert found.method_.kernel.multiple == 1.7
+    assert (found.method_.smoothing, found.label_weight_) == (0.2, 2.0)
+
+
+def test_with_many_rows_no_class_is_lost():
+    X, y = blobs(n=400, classes=3)
+    rare = np.array([5, 17, 101])
+    y[rare] = 3
+    X[rare] = 12 + np.random.default_rng(1).normal(size=(3, 4))
+    told = half(y)
+    told[rare[:2]], told[rare[2]] = 3, -1
+    found = TransductiveClassifier(PMC(smoothing=0.1), label_weight=1.0, max_rows=60,
+                                   random_state=0).fit(X, told)  # fmt: skip
+    assert len(found.method_.row_determined_) == 60
+    assert found.transduction_[rare].tolist() == [3, 3, 3]
+    assert metrics.classification_error(y, found.transduction_) < 0.1
+
+
+@given(st.integers(0, 50), st.integers(2, 30))
+@examples(max_examples=25)
+def test_rows_that_are_drawn_hold_every_class(seed, most):
+    rng = np.random.default_rng(seed)
+    y = rng.choice(8, size=200, p=[0.6, 0.3, 0.05, 0.01, 0.01, 0.01, 0.01, 0.01])
+    rows = np.flatnonzero(rng.random(200) < 0.7)
+    drawn = cheap()._drawn(rows, y, most, rng)
+    assert set(y[drawn]) == set(y[rows])
+    assert len(drawn) == max(most, len(set(y[rows])))
+    assert set(drawn) <= set(rows)
+    assert (np.diff(drawn) > 0).all()
+
+
+def test_a_feature_that_no_drawn_row_has_is_left_out():
+    X, y = blobs(n=100)
+    X[:, 3] = np.nan
+    X[99, 3], told = 1.0, half(y)
+    told[99] = -1
+    found = cheap(max_rows=40).fit(X, told)
+    assert found.predict(X[:3]).shape == (3,)
+
+
+def test_a_saved_classifier_gives_the_same_answers(tmp_path, fitted):
+    found, X, y = fitted
+    number = TransductiveRegressor(**CHEAP).fit(X, np.where(half(y) < 0, np.nan, y))
+    for name, one in {"classifier": found, "regressor": number}.items():
+        polycomplete.save(one, tmp_path / f"{name}.skops")
+        again = polycomplete.load(tmp_path / f"{name}.skops")
+        np.testing.assert_array_equal(again.predict(X), one.predict(X))
+        np.testing.assert_array_equal(again.transduction_, one.transduction_)
+    again = polycomplete.load(tmp_path / "classifier.skops")
+    np.testing.assert_array_equal(again.predict_proba(X), found.predict_proba(X))
+
+
+def test_it_goes_into_pipelines_and_cross_validation():
+    X, y = blobs(missing=0.1)
+    pipe = make_pipeline(MinMaxScaler(), cheap())
+    assert pipe.fit(X, half(y)).predict(X).shape == y.shape
+    assert cross_val_score(pipe, X, y, cv=3).mean() > 0.8
+
+
+def test_the_label_weight_can_be_searched_for():
+    X, y = blobs(missing=0.1)
+    grid = GridSearchCV(cheap(), {"label_weight": np.array([1, 3]), "method__scale": [None]}, cv=2)
+    grid.fit(X, y)
+    assert grid.best_estimator_.label_weight_ in (1.0, 3.0)
+    assert clone(grid.best_estimator_).label_weight in (1, 3)
+
+
+def test_calibration_makes_timid_scores_sharper():
+    X, y = blobs(n=120, missing=0.0)
+    told = half(y)
+    found = TransductiveClassifier(PMC(smoothing=10.0), label_weight=1.0, random_state=0)
+    found.fit(X, told)
+    hidden = told < 0
+    scores = found._complete(X)[hidden]
+    chances = found.predict_proba(X)[hidden]
+    assert found.calibration_.sharpness > 1.5
+    assert chances.max(axis=1).mean() > scores.max(axis=1).mean() + 0.1
+    assert np.mean(found.classes_[chances.argmax(axis=1)] == y[hidden]) > 0.95
+
+
+def test_probabilities_mean_what_they_say():
+    X, y = blobs(n=300, classes=2, m=3, apart=1.5, missing=0.2)
+    told = half(y)
+    found = TransductiveClassifier(PMC(engine="landmark"), label_weight=1.0, random_state=0)
+    chances = found.fit(X, told).label_distributions_[told < 0]
+    wrong = metrics.classification_error(y[told < 0], found.transduction_[told < 0])
+    assert 0.1 < wrong < 0.35
+    assert metrics.expected_calibration_error(y[told < 0], chances) < 0.1
+
+
+def curve(n=80, seed=0):
+    """Return points of a curve with holes, the number that drives them, and what is known of it."""
+    rng = np.random.default_rng(seed)
+    t = rng.uniform(-1, 1, n)
+    X = np.column_stack([t, t**2, np.sin(3 * t)])
+    X[rng.random(X.shape) < 0.2] = np.nan
+    y = 100 + 20 * t**3
+    return X, y, np.where(rng.random(n) < 0.5, y, np.nan)
+
+
+def test_numbers_are_found_and_known_ones_stay():
+    X, y, told = curve()
+    found = TransductiveRegressor(random_state=0).fit(X, told)
+    known = ~np.isnan(told)
+    np.testing.assert_array_equal(found.transduction_[known], y[known])
+    usual = np.abs(y - y[known].mean())[~known].mean()
+    assert np.abs(found.transduction_ - y)[~known].mean() < 0.2 * usual
+    X_new, y_new, _ = curve(seed=1)
+    assert found.score(X_new, y_new) > 0.7
+    np.testing.assert_allclose(found.predict(X_new[:5]), found.predict(X_new)[:5], rtol=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_units_of_the_number_do_not_matter(unit):
+    X, _, told = curve()
+    one = TransductiveRegressor(**CHEAP).fit(X, told).transduction_
+    two = TransductiveRegressor(**CHEAP).fit(X, told * unit).transduction_
+    np.testing.assert_allclose(two / unit, one, rtol=1e-5)
+
+
+@pytest.mark.parametrize("known", [1, 2, 3])
+def test_a_handful_of_numbers_is_enough_to_answer(known):
+    X, y, _ = curve(n=30)
+    found = TransductiveRegressor(random_state=0).fit(X, [*y[:known], *[None] * (30 - known)])
+    assert np.isfinite(found.transduction_).all()
+    np.testing.assert_array_equal(found.transduction_[:known], y[:known])
+
+
+def test_a_number_that_never_varies_stays():
+    X, _, told = curve()
+    found = TransductiveRegressor(**CHEAP).fit(X, np.where(np.isnan(told), np.nan, 0.1))
+    np.testing.assert_allclose(found.transduction_, 0.1)
+    np.testing.assert_allclose(found.predict(X), 0.1)
+
+
+def test_the_regressor_learns_from_some_of_many_rows():
+    X, y, told = curve(n=300)
+    found = TransductiveRegressor(**CHEAP | {"max_rows": 60, "method": PMC(smoothing=1e-3)})
+    hidden = np.isnan(told)
+    assert (
+        metrics.nrmse(y[:, None], found.fit(X, told).transduction_[:, None], ~hidden[:, None]) < 0.5
+    )
