@@ -12,7 +12,7 @@ export POLYCOMPLETE_DATA ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check browser test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads bench-cli \
+.PHONY: help demo docs test check browser test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads bench-cli \
 	bench-partial bench-skip bench-tables bench-table1 bench-hopkins bench-recovery bench-scale bench-dask reproduce results pictures clean
 
 help:  ## Show this list
@@ -27,6 +27,10 @@ $(VENV)/.ready: pyproject.toml
 
 demo: $(VENV)/.ready  ## Complete digits with half of their pixels gone; table, picture and report in out/
 	$(PY) examples/digits.py --out $(OUT)/demo
+
+docs: $(VENV)/.ready  ## The documentation, warnings as errors: out/docs/index.html
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(PY) -m sphinx --fail-on-warning --keep-going --jobs auto docs $(OUT)/docs
 
 test: check  ## Lint, types, tests and doctests (a few minutes)
 	$(PY) -m pytest -n 2 --cov --cov-report=term
@@ -108,6 +112,8 @@ pictures: $(VENV)/.ready  ## The pictures of docs/ (one needs the paper's data)
 	$(PY) docs/landmark_pictures.py
 	$(PY) docs/clustering_picture.py
 	$(PY) docs/tables_picture.py
+	for name in curve how_sure motion outliers pipeline; do \
+		$(PY) examples/$$name.py --out docs/gallery/$$name.png || exit 1; done
 
 clean:  ## Remove environments and outputs
 	rm -rf .venv .venv-oldest .venv-wheel build dist $(OUT) .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,122 @@
+"""Write the pages of the API reference, one for each part, from the ``__all__`` of its modules.
+
+A name that is public and in no part is an error: it would be missing from the reference.
+"""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import polycomplete
+
+#: page: title, what it is about, modules
+PARTS: dict[str, tuple[str, str, list[str]]] = {
+    "completers": (
+        "Completers",
+        "A matrix with holes in, a complete one out. :class:`~polycomplete.PMC` is the one to "
+        "begin with; :class:`~polycomplete.Completer` is its general form.",
+        ["methods", "completers"],
+    ),
+    "tables": (
+        "Tables",
+        "Tables with columns of all kinds: numbers, words, truth values, dates.",
+        ["tables"],
+    ),
+    "transduction": (
+        "Classification and regression",
+        "Labels that some rows lack, found together with the holes in the features.",
+        ["transduction"],
+    ),
+    "clustering": ("Clustering", "Which subspace each row lies on.", ["clustering"]),
+    "report": ("Report", "What was filled in, and how far to trust it.", ["report"]),
+    "plots": ("Plots", "Axes in, axes out; they need matplotlib.", ["plots"]),
+    "files": (
+        "Files and models",
+        "Rows in files larger than memory, and estimators in files.",
+        ["disk", "persistence"],
+    ),
+    "dask": ("Dask", "Rows on several processes or machines.", ["dask"]),
+    "kernels": ("Kernels", "What close means.", ["kernels"]),
+    "penalties": ("Penalties", "How a spectrum is charged.", ["penalties"]),
+    "engines": (
+        "Engines",
+        "How the problem is evaluated: exactly, by landmarks, or on monomials.",
+        ["exact", "landmarks", "lift"],
+    ),
+    "solvers": ("Solvers", "How the missing entries move.", ["solvers"]),
+    "masks": ("Masks", "Which entries are observed, and hiding some of them.", ["masks"]),
+    "metrics": ("Metrics", "How far a completion is off.", ["metrics"]),
+    "diagnostics": ("Diagnostics", "Looking inside a fit.", ["diagnostics"]),
+    "datasets": ("Datasets", "Synthetic surfaces, and those of the paper.", ["datasets"]),
+    "theory": ("Theory", "Ranks, counts and bounds of the paper.", ["theory"]),
+    "base": ("Base classes", "What completers share, for your own.", ["base", "methods.solved"]),
+}
+
+
+def public(module: ModuleType) -> list[str]:
+    """Return the classes, functions and values in the ``__all__`` of a module."""
+    return [name for name in module.__all__ if not inspect.ismodule(getattr(module, name))]
+
+
+def shortest(module: ModuleType, name: str) -> str:
+    """Return the way by which users import a name."""
+    top = name in polycomplete.__all__ and getattr(polycomplete, name) is getattr(module, name)
+    return f"polycomplete.{name}" if top else f"{module.__name__}.{name}"
+
+
+def names_of(modules: list[str]) -> list[str]:
+    """Return the public names of modules, classes first, each once."""
+    found = [import_module(f"polycomplete.{module}") for module in modules]
+    names = {shortest(module, name): getattr(module, name) for module in found
+             for name in public(module)}  # fmt: skip
+    return sorted(names, key=lambda name: not inspect.isclass(names[name]))
+
+
+def directive(name: str) -> str:
+    """Return the lines that show one name."""
+    home, _, last = name.rpartition(".")
+    thing = getattr(import_module(home), last)
+    if inspect.isclass(thing):
+        return f".. autoclass:: {name}\n   :members:\n   :inherited-members:\n"
+    return f".. {'autofunction' if callable(thing) else 'autodata'}:: {name}\n"
+
+
+def page(title: str, about: str, modules: list[str]) -> str:
+    """Return a page: a list of the names, then each in full."""
+    names = names_of(modules)
+    rows = "\n".join(f"   ~{name}" for name in names)
+    head = f"{title}\n{'=' * len(title)}\n\n{about}\n\n.. autosummary::\n\n{rows}\n"
+    return "\n".join([head, *map(directive, names)])
+
+
+def index() -> str:
+    """Return the page that leads to the others."""
+    lines = "\n".join(f"   {name}" for name in PARTS)
+    return (
+        "API reference\n=============\n\n"
+        "Every public name, with its parameters and an example that runs in the tests.\n\n"
+        f".. toctree::\n   :maxdepth: 1\n\n{lines}\n"
+    )
+
+
+def write(folder: Path) -> None:
+    """Write all pages, touching only those that changed.
+
+    Raises
+    ------
+    ValueError
+        Where a name of the package is on no page.
+    """
+    parts = {name: page(*part) for name, part in PARTS.items()} | {"index": index()}
+    shown = {name for _, _, modules in PARTS.values() for name in names_of(modules)}
+    missing = {f"polycomplete.{name}" for name in public(polycomplete)} - shown
+    if missing:
+        raise ValueError(f"docs/api_pages.py has no page for {', '.join(sorted(missing))}.")
+    folder.mkdir(exist_ok=True)
+    for name, text in parts.items():
+        path = folder / f"{name}.rst"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
