@@ -1,0 +1,135 @@
+"""The documentation: commands that exist, blocks that are run, links that lead somewhere.
+
+What stands behind ``>>>`` in README.md and docs/ is collected as doctests of its own.
+"""
+
+import importlib
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from polycomplete.cli import app as program
+from polycomplete.cli import commands
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+    for path in sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+}
+FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: Blocks that need a cluster: they are compiled, and the examples of the same names hold them.
+CLUSTER = {"docs/more-rows-than-memory.md"}
+
+
+def blocks(language):
+    return [(page, text) for page, whole in PAGES.items() for kind, text in FENCE.findall(whole)
+            if kind == language]  # fmt: skip
+
+
+def command_lines():
+    """Return the command lines that pages show, each with its page."""
+    for page, text in blocks("console"):
+        lines = text.replace("\\\n", " ").splitlines()
+        prompted = [line[2:] for line in lines if line.startswith("$ ")]
+        for line in prompted or lines:
+            for part in re.split(r"[|;]", line.split(" # ")[0]):
+                yield page, part.strip(" ()")
+
+
+LINES = sorted(set(command_lines()))
+
+
+def of(name):
+    return [line for line in LINES if line[1].startswith(f"{name} ")]
+
+
+def program_of(words):
+    """Return the command that a line calls; the commands are loaded as the program does."""
+    for name in (path.stem for path in Path(commands.__path__[0]).glob("[a-z]*.py")):
+        importlib.import_module(f"{commands.__name__}.{name}")
+    known = typer.main.get_command(program.app).commands
+    assert words[0] in known, f"there is no command {words[0]}"
+    return known[words[0]]
+
+
+@pytest.mark.parametrize(("page", "line"), of("polycomplete"))
+def test_commands_and_their_options_exist(page, line):
+    words = [word for word in shlex.split(line.split(">")[0])[1:] if word != "..."]
+    if words[0].startswith("--"):
+        assert words[0] in ("--help", "--version", "--install-completion")
+        return
+    command = program_of(words)
+    # Raises where an option is unknown, a value is of the wrong kind, or an argument too many.
+    with command.make_context(words[0], words[1:], resilient_parsing=True) as context:
+        command.make_parser(context).parse_args(words[1:])
+
+
+@pytest.mark.parametrize(("page", "line"), of("make"))
+def test_targets_of_make_exist(page, line):
+    target = line.split()[1]
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize(("page", "line"), of("python"))
+def test_programs_exist_and_know_their_options(page, line):
+    words = shlex.split(line)
+    source = (ROOT / words[1]).read_text()
+    compile(source, words[1], "exec")
+    unknown = [word for word in words if word.startswith("--") and f'"{word}"' not in source]
+    assert unknown == []
+
+
+@pytest.mark.parametrize(("page", "text"), blocks("python"))
+def test_python_blocks_are_doctests(page, text):
+    if ">>> " in text:
+        # Without an empty line a doctest would take the end of the block for output.
+        assert text.endswith("\n\n"), f"{page}: an empty line before the end of\n{text}"
+    else:
+        assert page in CLUSTER, f"{page}: not run by any test:\n{text}"
+        compile(text, page, "exec")
+
+
+def anchors(page):
+    """Return the anchors of the headings of a page, as GitHub and the site make them."""
+    plain = FENCE.sub("", PAGES[page])
+    heads = re.findall(r"^#+ (.+)$", plain, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    for target, anchor in LINK.findall(FENCE.sub("", PAGES[page])):
+        if target.startswith(("http:", "https:")) or "api/" in target:
+            continue  # pages of the API are written when the site is built, which checks them
+        path = (ROOT / page).parent / target if target else ROOT / page
+        assert path.exists(), f"{page}: {target} does not exist"
+        if anchor:
+            assert anchor in anchors(str(path.resolve().relative_to(ROOT))), f"{page}: #{anchor}"
+
+
+def test_every_public_name_has_its_place_in_the_reference(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS))
+    api_pages = importlib.import_module("api_pages")
+    monkeypatch.delitem(sys.modules, "api_pages")
+    api_pages.write(tmp_path)
+    assert ".. autoclass:: polycomplete.PMC\n" in (tmp_path / "completers.rst").read_text()
+    monkeypatch.setitem(api_pages.PARTS, "masks", ("Masks", "", ["metrics"]))
+    monkeypatch.delitem(api_pages.PARTS, "kernels")
+    with pytest.raises(ValueError, match=r"no page for polycomplete\.Linear"):
+        api_pages.write(tmp_path)
+
+
+def test_examples_of_the_gallery_have_their_pictures():
+    gallery = PAGES["docs/gallery.md"]
+    for picture in (DOCS / "gallery").iterdir():
+        assert f"gallery/{picture.name}" in gallery
+        assert f"examples/{picture.stem}.py" in gallery
+        assert (ROOT / "examples" / f"{picture.stem}.py").exists()
