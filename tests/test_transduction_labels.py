@@ -95,7 +95,7 @@ def test_another_mark_makes_minus_one_a_class():
 
 @pytest.mark.parametrize("y", [[-1, 1, 1], np.array([1.0, -1.0]), [1, -1, None], np.array([-1, 1])])
 def test_minus_one_beside_one_alone_is_a_question_to_the_user(y):
-    with pytest.raises(ValueError, match="unlabeled=None .* unlabeled=-1"):
+    with pytest.raises(ValueError, match=r"unlabeled=None .* unlabeled=-1"):
         known_labels(y)
 
 

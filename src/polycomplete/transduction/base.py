@@ -58,9 +58,9 @@ class BaseTransducer(BaseEstimator):
         features, mask = self._features(matrix, mask), mask[:, self._seen]
         self._target, method = target, prepared(self.method, seed, 0)
         with showing(self.verbose):
-            chosen = self._choose(method, features, mask, y, known, rng)
+            chosen, search = self._choose(method, features, mask, y, known, rng)
             self.label_weight_, self.method_ = chosen.weight, chosen.prepare(method)
-            self._learn_from(chosen.decoded, y[chosen.rows])
+            self._learn_from(chosen, search)
             block = np.full((len(y), target.width), np.nan)
             block[known] = target.encode(y[known]) * self.label_weight_
             return self._decode_fitted(np.hstack([features, block]), train)
@@ -90,8 +90,8 @@ class BaseTransducer(BaseEstimator):
         joint = np.hstack([self._features(matrix, mask), block])
         return self._decode(joint, self.method_.transform(joint))
 
-    def _learn_from(self, decoded: np.ndarray, y: np.ndarray) -> None:
-        """Learn from what came back for known targets that were hidden."""
+    def _learn_from(self, chosen: Settings, search: Search | None) -> None:
+        """Learn from what comes back for known targets that were hidden, where any were."""
 
     def _strata(self, y: np.ndarray) -> np.ndarray:
         """Return the number of the group that each known target belongs to."""
@@ -105,7 +105,7 @@ class BaseTransducer(BaseEstimator):
         y: np.ndarray,
         known: np.ndarray,
         rng: np.random.Generator,
-    ) -> Settings:
+    ) -> tuple[Settings, Search | None]:
         """Choose what was left to be chosen, on rows whose target is known."""
         given = None if isinstance(self.label_weight, str) else float(self.label_weight)
         weights = list(WEIGHTS) if given is None else [given]
@@ -118,11 +118,9 @@ class BaseTransducer(BaseEstimator):
         rows = rows[mask[rows][:, varying].any(axis=1)]
         draws = _draws(self._strata(y[rows]), rng) if len(np.unique(y[rows])) > 1 else []
         if not draws:
-            decoded = self._target.decode(np.empty((0, self._target.width)))
-            return Settings(weights[0], multiples[0], None, np.nan, np.empty(0, int), decoded)
-        found = Search(method, features[rows][:, varying], self._target, y[rows], draws)
-        best = found.best(weights, multiples)
-        return best._replace(rows=rows[best.rows])
+            return Settings(weights[0], multiples[0], None, np.nan), None
+        search = Search(method, features[rows][:, varying], self._target, y[rows], draws)
+        return search.best(weights, multiples), search
 
     def _drawn(
         self, rows: np.ndarray, y: np.ndarray, most: int, rng: np.random.Generator

@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from polycomplete.tables.simplex import Calibration
 from polycomplete.transduction.base import BaseTransducer
 from polycomplete.transduction.labels import known_labels
+from polycomplete.transduction.search import Search, Settings
 from polycomplete.transduction.targets import Classes
 
 __all__ = ["TransductiveClassifier"]
@@ -143,9 +144,12 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         scores = self._complete(X)
         return self.calibration_.apply(scores)
 
-    def _learn_from(self, decoded: np.ndarray, y: np.ndarray) -> None:
+    def _learn_from(self, chosen: Settings, search: Search | None) -> None:
         assert isinstance(self._target, Classes)
-        self.calibration_ = Calibration.fit(decoded, y, self._target.shares)
+        scores, y = np.empty((0, self._target.width)), np.empty(0, dtype=int)
+        if search is not None:
+            scores, y = search.answers(chosen)
+        self.calibration_ = Calibration.fit(scores, y, self._target.shares)
 
     def _strata(self, y: np.ndarray) -> np.ndarray:
         return y

@@ -27,17 +27,12 @@ STEADY = 0.02  # a candidate must be better by this share to replace one before 
 
 
 class Settings(NamedTuple):
-    """What was chosen, and what it gave for the hidden targets; None leaves the method's own.
-
-    ``rows`` and ``decoded`` tell which targets had been hidden and what came back for them.
-    """
+    """What was chosen, and the loss on hidden targets; None leaves the method's own."""
 
     weight: float
     multiple: float | None
     smoothing: float | None
     loss: float
-    rows: np.ndarray
-    decoded: np.ndarray
 
     def prepare(self, method: Any) -> Any:
         """Return a copy of the method with these settings."""
@@ -99,33 +94,45 @@ class Search:
 
     def settings(self, weight: float, multiple: float | None) -> Settings:
         """Return the smoothing with the lowest loss for this weight and width."""
-        start = Settings(weight, multiple, None, np.inf, np.empty(0, int), np.empty(0))
+        start = Settings(weight, multiple, None, np.inf)
         method = start.prepare(self.method)
         draws = [self._follow(method, weight, hidden) for hidden in self.hidden]
         common = [s for s in draws[0] if all(s in draw for draw in draws)]
-        losses = {s: float(np.mean([draw[s][1] for draw in draws])) for s in common}
+        losses = {s: float(np.mean([draw[s] for draw in draws])) for s in common}
         smoothing = min(losses, key=losses.__getitem__)
-        decoded = np.concatenate([draw[smoothing][0] for draw in draws])
-        rows = np.concatenate([np.flatnonzero(hidden) for hidden in self.hidden])
-        loss = losses[smoothing]
         own = None if np.isnan(smoothing) else smoothing
-        return start._replace(smoothing=own, loss=loss, rows=rows, decoded=decoded)
+        return start._replace(smoothing=own, loss=losses[smoothing])
 
-    def _follow(
-        self, method: Any, weight: float, hidden: np.ndarray
-    ) -> dict[float, tuple[np.ndarray, float]]:
-        """Return what comes back for hidden targets at each smoothing, and the loss."""
+    def answers(self, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
+        """Return what a fit with these settings gives for the hidden targets, and their truth.
+
+        Along a path, rows are still on their way: what it gives is more timid than a fit, and
+        probabilities that were calibrated on it are too bold.
+        """
+        method = settings.prepare(self.method)
+        found = []
+        for hidden in self.hidden:
+            joint = self._joint(settings.weight, hidden)
+            found.append(self._decode(_fitted(method, joint), settings.weight, hidden))
+        return np.concatenate(found), np.concatenate([self.y[hidden] for hidden in self.hidden])
+
+    def _follow(self, method: Any, weight: float, hidden: np.ndarray) -> dict[float, float]:
+        """Return the loss on hidden targets at each smoothing."""
+        losses: dict[float, float] = {}
+        for smoothing, completed in _path(method, self._joint(weight, hidden)):
+            decoded = self._decode(completed, weight, hidden)
+            losses[smoothing] = loss = self.target.loss(decoded, self.y[hidden])
+            if smoothing < FINEST or loss > GIVE_UP * min(losses.values()):
+                break
+        return losses
+
+    def _joint(self, weight: float, hidden: np.ndarray) -> np.ndarray:
         block = self.target.encode(self.y) * weight
         block[hidden] = np.nan
-        found: dict[float, tuple[np.ndarray, float]] = {}
-        lowest = np.inf
-        for smoothing, completed in _path(method, np.hstack([self.features, block])):
-            decoded = self.target.decode(completed[hidden, -block.shape[1] :] / weight)
-            loss = self.target.loss(decoded, self.y[hidden])
-            found[smoothing], lowest = (decoded, loss), min(lowest, loss)
-            if smoothing < FINEST or loss > GIVE_UP * lowest:
-                break
-        return found
+        return np.hstack([self.features, block])
+
+    def _decode(self, completed: np.ndarray, weight: float, hidden: np.ndarray) -> np.ndarray:
+        return self.target.decode(completed[hidden, -self.target.width :] / weight)
 
 
 def _path(method: Any, joint: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
@@ -133,10 +140,13 @@ def _path(method: Any, joint: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
     if getattr(method, "smoothing", None) == "auto" and hasattr(method, "path"):
         yield from method.path(joint)
     else:
-        with warnings.catch_warnings():  # the fit on all rows will say it
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            completed = method.fit_transform(joint)
-        yield np.nan, checked(method, joint, completed)
+        yield np.nan, _fitted(method, joint)
+
+
+def _fitted(method: Any, joint: np.ndarray) -> np.ndarray:
+    with warnings.catch_warnings():  # the fit on all rows will say it
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return checked(method, joint, method.fit_transform(joint))
 
 
 def _lowest(found: list[Settings]) -> Settings:
