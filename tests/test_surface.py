@@ -150,3 +150,11 @@ def test_the_residual_of_an_earlier_fit_does_not_survive():
     assert hasattr(pmc, "residual_")
     pmc.set_params(noise=None).fit(masks.apply(X, mask))
     assert not hasattr(pmc, "residual_")
+
+
+def test_a_column_that_does_not_vary_among_the_rows_to_choose_by_is_not_judged():
+    X, mask = manifold(60)
+    X[:, 3] = 1.0
+    chosen = choose(X, mask, PMC()._recipe(seed=0, shape=X.shape))
+    assert chosen.smoothing < 1e-2
+    assert chosen.trial is not None

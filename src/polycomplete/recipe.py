@@ -230,7 +230,9 @@ def _judge(
         logger.info("choosing by hiding %d observed entries, scale %r", hidden.sum(), kind)
         path = recipe.solver.path(pose(X, visible, scaler, recipe), limit)
         patience = tuning.GIVE_UP if len(draws) == 1 else np.inf  # small tables are quick
-        found.append(tuning.follow(path, truth, hidden, unit, end, patience))
+        # A column that varies elsewhere may not vary in a sample: errors there have no unit.
+        judged = hidden & (unit > 0) if np.any(unit > 0) else hidden
+        found.append(tuning.follow(path, truth, judged, np.where(unit > 0, unit, 1), end, patience))
     return tuning.together(found)
 
 
