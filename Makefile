@@ -112,6 +112,7 @@ pictures: $(VENV)/.ready  ## The pictures of docs/ (one needs the paper's data)
 	$(PY) docs/landmark_pictures.py
 	$(PY) docs/clustering_picture.py
 	$(PY) docs/tables_picture.py
+	$(PY) docs/classification_picture.py
 	for name in curve how_sure motion outliers pipeline; do \
 		$(PY) examples/$$name.py --out docs/gallery/$$name.png || exit 1; done
 
