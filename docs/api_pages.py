@@ -81,14 +81,18 @@ def directive(name: str) -> str:
     thing = getattr(import_module(home), last)
     if inspect.isclass(thing):
         return f".. autoclass:: {name}\n   :members:\n   :inherited-members:\n"
-    return f".. {'autofunction' if callable(thing) else 'autodata'}:: {name}\n"
+    if callable(thing):
+        return f".. autofunction:: {name}\n"
+    return f".. autodata:: {name}\n   :no-value:\n"
 
 
 def page(title: str, about: str, modules: list[str]) -> str:
     """Return a page: a list of the names, then each in full."""
     names = names_of(modules)
     rows = "\n".join(f"   ~{name}" for name in names)
-    head = f"{title}\n{'=' * len(title)}\n\n{about}\n\n.. autosummary::\n\n{rows}\n"
+    head = (
+        f"{title}\n{'=' * len(title)}\n\n{about}\n\n.. autosummary::\n   :nosignatures:\n\n{rows}\n"
+    )
     return "\n".join([head, *map(directive, names)])
 
 

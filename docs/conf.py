@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -81,6 +82,11 @@ def escape_bars(
             lines[at] = "``".join(parts)
 
 
+def trim_blocks(app: Sphinx, page: str, source: list[str]) -> None:
+    """Drop the empty line that doctest needs at the end of a block."""
+    source[0] = re.sub(r"\n\n```\n", "\n```\n", source[0])
+
+
 def copy_results(app: Sphinx, error: Exception | None) -> None:
     """Put the page of the paper's figures, which is HTML already, beside its description."""
     if error is None:
@@ -92,5 +98,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     api_pages.write(HERE / "api")
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("autodoc-process-docstring", escape_bars, priority=900)
+    app.connect("source-read", trim_blocks)
     app.connect("build-finished", copy_results)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

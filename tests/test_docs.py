@@ -4,8 +4,11 @@ What stands behind ``>>>`` in README.md and docs/ is collected as doctests of it
 """
 
 import importlib
+import json
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -63,10 +66,30 @@ def test_commands_and_their_options_exist(page, line):
     if words[0].startswith("--"):
         assert words[0] in ("--help", "--version", "--install-completion")
         return
-    command = program_of(words)
     # Raises where an option is unknown, a value is of the wrong kind, or an argument too many.
-    with command.make_context(words[0], words[1:], resilient_parsing=True) as context:
-        command.make_parser(context).parse_args(words[1:])
+    program_of(words).make_context(words[0], words[1:]).close()
+
+
+def test_a_command_that_does_not_exist_would_be_noticed():
+    for line in ("complete a.csv --nonsense", "complete a.csv --seed x", "info more things"):
+        words = line.split()
+        with pytest.raises(Exception, match=r"No such option|valid|unexpected extra"):
+            program_of(words).make_context(words[0], words[1:])
+
+
+def test_an_answer_that_is_shown_is_what_the_program_says(tmp_path):
+    shown = next(text for page, text in blocks("console") if "--method mean --json" in text)
+    line, _, answer = shown.partition("\n")
+    shutil.copy(ROOT / "examples" / "flowers.csv", tmp_path)
+    call = "from polycomplete.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", call, *shlex.split(line)[2:]],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout) | {"seconds": 0} == json.loads(answer) | {"seconds": 0}
 
 
 @pytest.mark.parametrize(("page", "line"), of("make"))
