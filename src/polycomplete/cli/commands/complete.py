@@ -25,6 +25,12 @@ def _kind_of_report(path: str | None) -> str | None:
     return path
 
 
+def _known_backend(name: str) -> str:
+    if name not in ("local", "dask"):
+        raise typer.BadParameter(f"{name!r} is neither local nor dask.")
+    return name
+
+
 ReportFile = Annotated[
     str | None,
     typer.Option(
@@ -44,6 +50,45 @@ ModelFile = Annotated[
         help="Keep the model in this file, for the command apply.",
     ),
 ]
+CLUSTER = "Folders of Parquet files"
+Backend = Annotated[
+    str,
+    typer.Option(
+        "--backend",
+        metavar="local|dask",
+        callback=_known_backend,
+        help="dask completes a folder of Parquet files into another, each file whole or not there.",
+        rich_help_panel=CLUSTER,
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        min=1,
+        show_default=False,
+        help="With dask: so many processes on this machine.",
+        rich_help_panel=CLUSTER,
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        show_default=False,
+        help="With dask: the cluster to work on; its workers must see both folders.",
+        rich_help_panel=CLUSTER,
+    ),
+]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="With dask: go on with a job that was stopped; files that are there stay.",
+        rich_help_panel=CLUSTER,
+    ),
+]
 
 
 @command(
@@ -51,6 +96,7 @@ ModelFile = Annotated[
     "polycomplete complete data.csv --id name --missing -999 --report report.html",
     "polycomplete complete data.csv --method lrmc --save model.skops",
     "cat data.csv | polycomplete complete - > complete.csv",
+    "polycomplete complete parts/ -o complete/ --backend dask --workers 2 --resume",
 )
 def complete(
     table: Source,
@@ -63,6 +109,10 @@ def complete(
     ids: Ids = None,
     seed: Seed = 0,
     force: Force = False,
+    backend: Backend = "local",
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    resume: Resume = False,
 ) -> None:
     """Fill in the missing cells of a table.
 
@@ -73,6 +123,10 @@ def complete(
     from polycomplete.cli.outputs import beside, check_outputs
     from polycomplete.files import read_table, write_table
 
+    if backend == "dask":
+        cluster = {"workers": workers, "scheduler": scheduler, "resume": resume}
+        _folder(table, output, method, seed, talk, save, ids or force or report, cluster)
+        return
     output = output or beside(table, "complete")
     check_outputs(talk, output, report, save, force=force)
     _check_possible(method, report, save)
@@ -94,6 +148,32 @@ def complete(
         _save(save, estimator, talk)
     facts = _counts(given, made, frame, estimator) | {"method": method, "seed": seed}
     talk.done(_sentence(facts, talk.seconds), facts)
+
+
+def _folder(
+    source: str,
+    target: str | None,
+    method: str,
+    seed: int,
+    talk: Talk,
+    save: str | None,
+    other: object,
+    cluster: dict[str, Any],
+) -> None:
+    """Complete a folder of Parquet files."""
+    from polycomplete.cli.failures import MISUSED, Failure
+    from polycomplete.cli.folders import complete_folder
+
+    if other:
+        raise Failure("--id, --force and --report do not go with --backend dask.", MISUSED)
+    target = target or f"{source.rstrip('/')}-complete"
+    _check_possible(method, None, save)
+    estimator = complete_folder(source, target, method, seed, talk, **cluster)
+    talk.wrote("output", target)
+    if save:
+        _save(save, estimator, talk)
+    facts = {"input": source, "method": method, "seed": seed}
+    talk.done(f"Completed the files of {source} by {method} in {talk.seconds:.1f} s.", facts)
 
 
 def _check_possible(method: str, report: str | None, save: str | None) -> None:
