@@ -107,7 +107,8 @@ results: reproduce  ## Publish that run in docs/results/
 	rm -rf docs/results/figures docs/results/tables
 	cp -r $(addprefix $(OUT)/reproduce/,index.html trials.csv machine.json figures tables) docs/results/
 
-pictures: $(VENV)/.ready  ## The pictures of docs/ (one needs the paper's data)
+pictures: demo  ## The pictures of docs/ (two need the paper's data)
+	cp $(OUT)/demo/digits.png docs/
 	$(PY) docs/methods/pictures.py
 	$(PY) docs/landmark_pictures.py
 	$(PY) docs/clustering_picture.py
