@@ -68,11 +68,12 @@ def shortest(module: ModuleType, name: str) -> str:
 
 
 def names_of(modules: list[str]) -> list[str]:
-    """Return the public names of modules, classes first, each once."""
+    """Return the public names of modules, each once; those of the package itself come first."""
     found = [import_module(f"polycomplete.{module}") for module in modules]
     names = {shortest(module, name): getattr(module, name) for module in found
              for name in public(module)}  # fmt: skip
-    return sorted(names, key=lambda name: not inspect.isclass(names[name]))
+    order = {name: (name.count("."), not inspect.isclass(names[name])) for name in names}
+    return sorted(names, key=order.__getitem__)
 
 
 def directive(name: str) -> str:

@@ -45,6 +45,7 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
 napoleon_use_param = False
+napoleon_custom_sections = [("Attributes", "params_style")]
 maximum_signature_line_length = 70
 add_module_names = False
 toc_object_entries_show_parents = "hide"
