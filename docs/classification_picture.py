@@ -52,10 +52,11 @@ def main() -> None:
     draws = range(parser.parse_args().draws)
     found = {share: [errors(share, seed) for seed in draws] for share in SHARES}
     figure, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
-    for name in (OURS, *PEERS):
+    for place, name in enumerate((OURS, *PEERS)):
         wrong = 100 * np.array([[draw[name] for draw in found[share]] for share in SHARES])
         print(f"{name:24}", *(f"{mean:5.1f} %" for mean in wrong.mean(axis=1)))
-        ax.errorbar(100 * np.array(SHARES), wrong.mean(axis=1), wrong.std(axis=1),
+        beside = 100 * np.array(SHARES) + place - 1  # so that bars do not hide each other
+        ax.errorbar(beside, wrong.mean(axis=1), wrong.std(axis=1),
                     marker="o", capsize=3, label=name)  # fmt: skip
     ax.set(xlabel="features missing, %", ylabel="labels wrong, %", ylim=(0, None))
     ax.set_title("Wines, half of the labels known", fontsize=10)

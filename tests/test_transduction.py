@@ -356,13 +356,24 @@ def test_rows_that_are_drawn_hold_every_class(seed, most):
     assert (np.diff(drawn) > 0).all()
 
 
+def test_where_labels_are_few_rows_without_one_are_learned_from_too():
+    X, y = blobs(n=150)
+    told = np.where(np.arange(150) < 12, y, -1)
+    found = cheap(max_rows=60).fit(X, told)
+    assert len(found.method_.row_determined_) == 60
+    assert len(cheap(max_rows=5).fit(X, told).method_.row_determined_) == 5
+    assert metrics.classification_error(y, found.transduction_) < 0.2
+
+
 def test_a_feature_that_no_drawn_row_has_is_left_out():
     X, y = blobs(n=100)
-    X[:, 3] = np.nan
-    X[99, 3], told = 1.0, half(y)
-    told[99] = -1
+    told = half(y)
+    X[:, 3], told[99] = np.nan, -1
+    X[99, 3] = 1.0
     found = cheap(max_rows=40).fit(X, told)
-    assert found.predict(X[:3]).shape == (3,)
+    np.testing.assert_array_equal(
+        found.predict(X), cheap(max_rows=40).fit(X[:, :3], told).predict(X[:, :3])
+    )
 
 
 def test_a_saved_classifier_gives_the_same_answers(tmp_path, fitted):

@@ -51,9 +51,7 @@ class BaseTransducer(BaseEstimator):
         matrix, mask = self._validate(X, reset=True)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rng = np.random.default_rng(seed)
-        train = np.arange(len(y))
-        if len(y) > self.max_rows:
-            train = self._drawn(np.flatnonzero(known), y, self.max_rows, rng)
+        train = self._learned_from(y, known, rng)
         self._take_features(matrix, mask, train)
         features, mask = self._features(matrix, mask), mask[:, self._seen]
         self._target, method = target, prepared(self.method, seed, 0)
@@ -64,6 +62,17 @@ class BaseTransducer(BaseEstimator):
             block = np.full((len(y), target.width), np.nan)
             block[known] = target.encode(y[known]) * self.label_weight_
             return self._decode_fitted(np.hstack([features, block]), train)
+
+    def _learned_from(
+        self, y: np.ndarray, known: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Return the rows that the surface is learned from: those with a target come first."""
+        if len(y) <= self.max_rows:
+            return np.arange(len(y))
+        train = self._drawn(np.flatnonzero(known), y, self.max_rows, rng)
+        room = max(0, self.max_rows - len(train))
+        others = rng.choice(np.flatnonzero(~known), room, replace=False)
+        return np.sort(np.concatenate([train, others]))
 
     def _take_features(self, matrix: np.ndarray, mask: np.ndarray, train: np.ndarray) -> None:
         """Decide which features take part, and how they are scaled."""

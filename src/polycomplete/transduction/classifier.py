@@ -33,8 +33,8 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         What stands for a missing label in y, besides None and NaN. "auto": the number −1; where
         y holds −1 and 1 alone, say −1 (missing) or None (a class).
     max_rows : int, default=3000
-        With more rows, the surface is learned from so many labelled ones, of rare classes more
-        than their share and of each at least one, and the others are completed row by row.
+        With more rows, the surface is learned from so many, labelled ones first, of rare classes
+        more than their share and of each at least one; the others are completed row by row.
     random_state : int, RandomState or None, default=None
         Everything random follows from it.
     verbose : int, default=0

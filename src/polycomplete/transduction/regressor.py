@@ -25,8 +25,8 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
     label_weight : "auto" or float, default="auto"
         The weight of the target; a feature has 1. "auto" chooses by hiding known values.
     max_rows : int, default=3000
-        With more rows, the surface is learned from so many with a known target, and the others
-        are completed row by row.
+        With more rows, the surface is learned from so many, those with a known target first, and
+        the others are completed row by row.
     random_state : int, RandomState or None, default=None
         Everything random follows from it.
     verbose : int, default=0
