@@ -107,7 +107,12 @@ def test_programs_exist_and_know_their_options(page, line):
     assert unknown == []
 
 
-@pytest.mark.parametrize(("page", "text"), blocks("python"))
+PYTHON = blocks("python")
+
+
+@pytest.mark.parametrize(
+    ("page", "text"), PYTHON, ids=[f"{page}-{i}" for i, (page, _) in enumerate(PYTHON)]
+)
 def test_python_blocks_are_doctests(page, text):
     if ">>> " in text:
         # Without an empty line a doctest would take the end of the block for output.
@@ -156,3 +161,13 @@ def test_examples_of_the_gallery_have_their_pictures():
         assert f"gallery/{picture.name}" in gallery
         assert f"examples/{picture.stem}.py" in gallery
         assert (ROOT / "examples" / f"{picture.stem}.py").exists()
+
+
+def test_an_example_of_the_gallery_runs(tmp_path):
+    # The quickest of them; the others take up to two minutes.
+    program, picture = ROOT / "examples" / "outliers.py", tmp_path / "made" / "outliers.png"
+    done = subprocess.run(
+        [sys.executable, program, "--out", picture], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[0] in PAGES["docs/gallery.md"]
+    assert picture.stat().st_size > 5000
