@@ -40,7 +40,7 @@ check: $(VENV)/.ready  ## Lint and types only
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-browser: $(VENV)/.ready  ## The report in a real browser: tests, and pictures in out/browser (installs Chromium)
+browser: docs  ## Report and documentation in a real browser: tests, and pictures in out/browser (installs Chromium)
 	tests/browser/chromium.sh
 	$(PY) -m pip install --quiet --disable-pip-version-check 'selenium>=4.20'
 	$(PY) -m pytest tests/browser
