@@ -12,7 +12,7 @@ export POLYCOMPLETE_DATA ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test check browser test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads bench-cli \
+.PHONY: help demo coverage docs test check browser test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads bench-cli \
 	bench-partial bench-skip bench-tables bench-table1 bench-hopkins bench-recovery bench-scale bench-dask reproduce results pictures clean
 
 help:  ## Show this list
@@ -33,6 +33,9 @@ docs: $(VENV)/.ready  ## The documentation, warnings as errors: out/docs/index.h
 	$(PY) -m sphinx --fail-on-warning --keep-going --jobs auto docs $(OUT)/docs
 
 test: check  ## Lint, types, tests and doctests (a few minutes)
+	$(PY) -m pytest -n 2
+
+coverage: check  ## The tests again, with the lines they reach: twice the time
 	$(PY) -m pytest -n 2 --cov --cov-report=term
 
 check: $(VENV)/.ready  ## Lint and types only
