@@ -44,7 +44,7 @@ LAYERS = [
         "files",
     },
     {"penalties", "metrics", "tuning", "persistence", "tallies"},
-    {"exact", "gathering"},
+    {"exact", "gathering", "keeping"},
     {"rows", "rowfiles"},
     {"lift"},
     {"solvers"},
@@ -81,7 +81,7 @@ ASIDE = {
     "persistence": {"_optional", "_version", "files"},
 }
 #: What an estimator offers of itself, imported when it is asked for: the only way back up.
-LATE = {"base": {"report"}, "tables": {"report"}}
+LATE = {"keeping": {"report"}}
 #: Optional libraries that a part may import inside of its functions (the command line: anywhere).
 INSIDE = {"plots": {"matplotlib"}, "experiments": {"matplotlib"}, "cli": {"polars"}}
 

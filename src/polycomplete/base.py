@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from sklearn import get_config
@@ -15,15 +14,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polycomplete._messages import showing, warn_dropped, warn_unconverged
 from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
-from polycomplete.persistence import save
+from polycomplete.keeping import Reported
 from polycomplete.record import Record, cells_of, record_of
 from polycomplete.scaling import column_spread
 from polycomplete.solvers import Result
 from polycomplete.tallies import Tally
 from polycomplete.tuning import HeldOut
-
-if TYPE_CHECKING:
-    from polycomplete.report import Report
 
 __all__ = ["BaseCompleter", "Fitted", "Model"]
 
@@ -46,7 +42,7 @@ class Fitted(NamedTuple):
     held_out: HeldOut | None = None
 
 
-class BaseCompleter(TransformerMixin, BaseEstimator):
+class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
     """The part of a completer that does not depend on the method.
 
     Columns without any observed entry are dropped (or kept as zeros); constant columns are filled
@@ -222,24 +218,6 @@ class BaseCompleter(TransformerMixin, BaseEstimator):
         if not self.add_indicator:
             return kept
         return np.concatenate([kept, self.indicator_.get_feature_names_out(names)])
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the completer into a file, which :func:`polycomplete.load` reads.
-
-        Parameters
-        ----------
-        path : str or path
-            Where; a file of that name is replaced.
-        """
-        save(self, path)
-
-    @property
-    def report_(self) -> Report:
-        """The report of the fit: shown as a page in notebooks, ``report_.write(path)`` keeps it."""
-        from polycomplete.report import Report  # by need: it reads completers, and takes time
-
-        check_is_fitted(self)
-        return Report.of(self)
 
     def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         matrix, mask = self._validate(X, reset=True)

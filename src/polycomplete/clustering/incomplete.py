@@ -12,12 +12,13 @@ from sklearn.utils.validation import validate_data
 from polycomplete._messages import warn
 from polycomplete.clustering.ssc import SparseSubspaceClustering
 from polycomplete.frames import to_matrix
+from polycomplete.keeping import Savable
 from polycomplete.methods import PMC
 
 __all__ = ["SubspaceClusterer"]
 
 
-class SubspaceClusterer(ClusterMixin, BaseEstimator):
+class SubspaceClusterer(Savable, ClusterMixin, BaseEstimator):
     """Cluster points with missing entries by the subspaces on which they lie.
 
     The completer fills the holes, the clusterer takes the completed points. Both are copied, so

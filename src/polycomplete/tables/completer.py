@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from os import PathLike
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -12,7 +11,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polycomplete._messages import warn
-from polycomplete.persistence import save
+from polycomplete.keeping import Reported
 from polycomplete.tables.bounds import bounds_of
 from polycomplete.tables.calibrate import calibrations
 from polycomplete.tables.decode import Decoder, Probabilities
@@ -30,13 +29,10 @@ from polycomplete.tables.settings import (
 )
 from polycomplete.tables.writing import write_table
 
-if TYPE_CHECKING:
-    from polycomplete.report import Report
-
 __all__ = ["TableCompleter"]
 
 
-class TableCompleter(TransformerMixin, BaseEstimator):
+class TableCompleter(Reported, TransformerMixin, BaseEstimator):
     """Complete a table with columns of all kinds.
 
     A pandas, polars or pyarrow table comes back as what it was: same library, dtypes, index and
@@ -223,24 +219,6 @@ class TableCompleter(TransformerMixin, BaseEstimator):
         names = np.empty(len(self.schema_), dtype=object)  # pandas may have tuples for names
         names[:] = [column.name for column in self.schema_]
         return names
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the completer into a file, which :func:`polycomplete.load` reads.
-
-        Parameters
-        ----------
-        path : str or path
-            Where; a file of that name is replaced.
-        """
-        save(self, path)
-
-    @property
-    def report_(self) -> Report:
-        """The report of the fit: shown as a page in notebooks, ``report_.write(path)`` keeps it."""
-        from polycomplete.report import Report  # by need, as completers do
-
-        check_is_fitted(self)
-        return Report.of(self)
 
     def _fit(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
         """Learn everything; return which cells are there, and the completed matrix."""

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polycomplete._messages import showing
 from polycomplete.frames import find_missing, to_matrix
+from polycomplete.keeping import Savable
 from polycomplete.kernels import RBF
 from polycomplete.scaling import ColumnScaler, is_constant
 from polycomplete.tables.method import checked, prepared
@@ -27,7 +28,7 @@ ENOUGH = 100  # hidden targets to judge by
 MOST_DRAWS = 3
 
 
-class BaseTransducer(BaseEstimator):
+class BaseTransducer(Savable, BaseEstimator):
     """The part that does not depend on the kind of target.
 
     A subclass reads y, and says by ``_strata`` which rows belong together where some are drawn.
@@ -51,19 +52,19 @@ class BaseTransducer(BaseEstimator):
         matrix, mask = self._validate(X, reset=True)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rng = np.random.default_rng(seed)
-        train = self._learned_from(y, known, rng)
+        train = self._training_rows(y, known, rng)
         self._take_features(matrix, mask, train)
         features, mask = self._features(matrix, mask), mask[:, self._seen]
         self._target, method = target, prepared(self.method, seed, 0)
         with showing(self.verbose):
             chosen, search = self._choose(method, features, mask, y, known, rng)
             self.label_weight_, self.method_ = chosen.weight, chosen.prepare(method)
-            self._learn_from(chosen, search)
+            self._calibrate(chosen, search)
             block = np.full((len(y), target.width), np.nan)
             block[known] = target.encode(y[known]) * self.label_weight_
             return self._decode_fitted(np.hstack([features, block]), train)
 
-    def _learned_from(
+    def _training_rows(
         self, y: np.ndarray, known: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
         """Return the rows that the surface is learned from: those with a target come first."""
@@ -99,7 +100,7 @@ class BaseTransducer(BaseEstimator):
         joint = np.hstack([self._features(matrix, mask), block])
         return self._decode(joint, self.method_.transform(joint))
 
-    def _learn_from(self, chosen: Settings, search: Search | None) -> None:
+    def _calibrate(self, chosen: Settings, search: Search | None) -> None:
         """Learn from what comes back for known targets that were hidden, where any were."""
 
     def _strata(self, y: np.ndarray) -> np.ndarray:

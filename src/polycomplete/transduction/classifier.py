@@ -144,7 +144,7 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         scores = self._complete(X)
         return self.calibration_.apply(scores)
 
-    def _learn_from(self, chosen: Settings, search: Search | None) -> None:
+    def _calibrate(self, chosen: Settings, search: Search | None) -> None:
         assert isinstance(self._target, Classes)
         scores, y = np.empty((0, self._target.width)), np.empty(0, dtype=int)
         if search is not None:
