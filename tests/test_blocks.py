@@ -310,3 +310,11 @@ def test_files_that_do_not_fit_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"t.parquet: Block 0: Column 'b' holds 'text' in row 0"):
         complete_file(tmp_path / "t.parquet", tmp_path / "y.parquet", PMC(**QUICK))
     assert not (tmp_path / "y.parquet").exists()
+
+
+def test_many_rows_of_constants_are_all_told_of():
+    X = np.ones((90, 2))
+    X[::3, 0], X[5] = np.nan, np.nan
+    pmc = PMC(engine=Landmark(max_rows=40))
+    np.testing.assert_array_equal(pmc.fit_transform(X), np.ones((90, 2)))
+    np.testing.assert_array_equal(np.flatnonzero(~pmc.row_determined_), [5])

@@ -111,14 +111,13 @@ class BlockCompleter(BaseCompleter):
 
     def _learn(self, completed: np.ndarray, mask: np.ndarray) -> None:
         most = self._most_rows(*mask.shape)
-        if most is None or len(mask) <= most:
+        if most is None or len(mask) <= most or not len(self._columns):  # nothing varies
             super()._learn(completed, mask)
             return
         train = training_rows(mask, most, self._seed())
         super()._learn(completed[train], mask[train])
         self._number_held_out(train)
-        if self.model_ is not None:
-            self._complete_all(completed, mask)
+        self._complete_all(completed, mask)
 
     def _number_held_out(self, numbers: np.ndarray) -> None:
         """Name rows that were held out by their numbers in the data, not in the sample."""
