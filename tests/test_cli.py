@@ -258,3 +258,10 @@ def test_a_folder_of_files_is_completed_with_dask_and_resumed(tmp_path):
     assert pl.read_parquet(tmp_path / "done/*.parquet").equals(found)
     code, _, err = run("complete", "nowhere", "--backend", "dask", cwd=tmp_path)
     assert (code, err.count("\n"), "nowhere" in err) == (2, 1, True)
+
+
+def test_options_that_would_be_ignored_are_refused(folder):
+    code, _, err = run("complete", "data.csv", "--workers", "2", cwd=folder)
+    assert (code, err.count("\n"), "--workers" in err) == (2, 1, True)
+    code, _, err = run("complete", ".", "--backend", "dask", "--force", cwd=folder)
+    assert (code, err.count("\n"), "--force" in err) == (2, 1, True)

@@ -123,10 +123,12 @@ def complete(
     from polycomplete.cli.outputs import beside, check_outputs
     from polycomplete.files import read_table, write_table
 
+    cluster = {"workers": workers, "scheduler": scheduler, "resume": resume}
     if backend == "dask":
-        cluster = {"workers": workers, "scheduler": scheduler, "resume": resume}
-        _folder(table, output, method, seed, talk, save, ids or force or report, cluster)
+        _refuse("do not go with --backend dask", id=ids, force=force, report=report)
+        _folder(table, output, method, seed, talk, save, cluster)
         return
+    _refuse("go with --backend dask only", **cluster)
     output = output or beside(table, "complete")
     check_outputs(talk, output, report, save, force=force)
     _check_possible(method, report, save)
@@ -150,6 +152,15 @@ def complete(
     talk.done(_sentence(facts, talk.seconds), facts)
 
 
+def _refuse(why: str, **options: object) -> None:
+    """Raise where options were given that would be ignored."""
+    from polycomplete.cli.failures import MISUSED, Failure
+
+    given = [f"--{name}" for name, value in options.items() if value]
+    if given:
+        raise Failure(f"These options {why}: {', '.join(given)}.", MISUSED)
+
+
 def _folder(
     source: str,
     target: str | None,
@@ -157,15 +168,11 @@ def _folder(
     seed: int,
     talk: Talk,
     save: str | None,
-    other: object,
     cluster: dict[str, Any],
 ) -> None:
     """Complete a folder of Parquet files."""
-    from polycomplete.cli.failures import MISUSED, Failure
     from polycomplete.cli.folders import complete_folder
 
-    if other:
-        raise Failure("--id, --force and --report do not go with --backend dask.", MISUSED)
     target = target or f"{source.rstrip('/')}-complete"
     _check_possible(method, None, save)
     estimator = complete_folder(source, target, method, seed, talk, **cluster)
