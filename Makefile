@@ -13,7 +13,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help demo coverage docs test check browser test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads bench-cli \
-	bench-partial bench-skip bench-tables bench-table1 bench-hopkins bench-recovery bench-scale bench-dask reproduce results pictures clean
+	bench-partial bench-skip bench-tables bench-table1 bench-hopkins bench-recovery bench-scale bench-dask bench-gpu reproduce results pictures clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -70,6 +70,10 @@ bench-scale: $(VENV)/.ready  ## Growth with the rows, arithmetic, new rows, peer
 
 bench-dask: $(VENV)/.ready  ## Five million rows from Parquet to Parquet by one and two workers
 	$(PY) benchmarks/bench_dask.py --out $(OUT)/benchmarks
+
+# On a machine with a GPU and a build of PyTorch for it.
+bench-gpu: $(VENV)/.ready  ## Ten million rows on a GPU: the same answer, growth, time by stage
+	$(PY) benchmarks/bench_gpu.py --out $(OUT)/benchmarks
 
 bench-subspaces: $(VENV)/.ready  ## Unions of subspaces: VMC and LADMC on their home ground
 	$(PY) benchmarks/bench_subspaces.py --out $(OUT)/benchmarks --jobs $(JOBS)

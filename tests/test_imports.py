@@ -28,9 +28,9 @@ print(polycomplete.PMC().fit_transform([[1.0, None], [2.0, 5.0]]).tolist())
 """
 #: From bottom to top; a part imports from layers below its own only.
 LAYERS = [
-    {"_checks", "_optional", "_version"},
+    {"_arrays", "_checks", "_machine", "_optional", "_version"},
+    {"devices"},
     {
-        "_machine",
         "kernels",
         "linear",
         "masks",
@@ -68,14 +68,14 @@ ASIDE = {
     "metrics": {"masks", "scaling"},
     "masks": set(),
     "datasets": set(),
-    "scaling": set(),
+    "scaling": {"_arrays"},
     "sampling": set(),
-    "tallies": {"scaling"},
+    "tallies": {"_machine", "scaling"},
     "gathering": {"sampling", "tallies"},
-    "frames": set(),
-    "record": set(),
+    "frames": {"_machine", "devices"},
+    "record": {"_machine"},
     "tuning": {"masks"},
-    "linear": set(),
+    "linear": {"_arrays"},
     "monomials": set(),
     "files": {"_optional"},
     "persistence": {"_optional", "_version", "files"},

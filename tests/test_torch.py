@@ -1,10 +1,26 @@
 """The numerical core on torch tensors gives what it gives on NumPy arrays."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
-from polycomplete import RBF, Polynomial, Schatten, datasets, masks
+from polycomplete import (
+    PMC,
+    RBF,
+    Exact,
+    Landmark,
+    Polynomial,
+    Ramp,
+    Schatten,
+    datasets,
+    devices,
+    masks,
+    metrics,
+)
+from polycomplete.devices import find_device
+from polycomplete.landmarks import engine as engine_module
 from polycomplete.landmarks.energy import Spectrum
 from polycomplete.landmarks.features import moments, whiten
 from polycomplete.rows import Holes, deviations, pivots
@@ -26,10 +42,113 @@ def test_learning_and_steps_are_the_same(kernel):
         spectrum = Spectrum(
             features, moments(features, xp.asarray(X), xp.asarray(np.ones(200))), Schatten()
         )
-        holes = Holes(mask, like=rows if xp is torch else None)
+        holes = Holes(xp.asarray(mask))
         energy = spectrum.energy(1e-4)
         done, E, _ = holes.settle(energy, rows, xp.asarray(np.full(200, 0.1)), steps=3)
         spread = deviations(energy, done, holes.blocks[0], 1e-4)[0]
         found.append([np.asarray(part) for part in (done, E, spread)])
     for ours, theirs in zip(*found, strict=True):
         assert_allclose(theirs, ours, rtol=1e-5, atol=1e-7 * np.abs(ours).max())
+
+
+@pytest.fixture(scope="module")
+def instance():
+    X = datasets.make_polynomial_manifold(1500, 12, random_state=0)
+    mask = masks.uniform(X.shape, 0.6, random_state=0)
+    return X, mask, masks.apply(X, mask)
+
+
+@pytest.fixture(scope="module")
+def fitted(instance):
+    return PMC(engine=Landmark(max_rows=300), random_state=0).fit(instance[2])
+
+
+@pytest.mark.parametrize("max_memory", [None, 3e5])
+def test_a_frozen_model_gives_the_same_on_a_device(instance, fitted, max_memory):
+    _, mask, given = instance
+    there = Landmark(device="torch:cpu", max_memory=max_memory)
+    here, there = (
+        replace(fitted.model_, engine=engine).completion(given, mask)
+        for engine in (Landmark(), there)
+    )
+    sure = (mask.sum(axis=1) >= 4) & ~here.loose
+    assert_allclose(there.rows[sure], here.rows[sure], rtol=0, atol=1e-4)
+    assert np.median(np.abs(there.rows - here.rows)[~mask]) < 1e-9
+    assert_array_equal(there.loose, here.loose)
+    assert np.median(np.abs(there.deviation[~mask] / here.deviation[~mask] - 1)) < 1e-6
+
+
+def test_a_fit_on_a_device_recovers_the_same_rows(monkeypatch, instance):
+    X, mask, given = instance
+    monkeypatch.setattr(engine_module, "MANY_JOINT", 100)
+    shares = []
+    for name in (None, "torch:cpu"):
+        pmc = PMC(engine=Landmark(max_rows=300, device=name), random_state=0)
+        completed = pmc.fit_transform(given)
+        assert_array_equal(completed[mask], X[mask])
+        shares.append(metrics.recovered_share(X, completed, mask, min_observed=4))
+    assert shares[0] == pytest.approx(shares[1], abs=0.002)
+    assert shares[0] > 0.99
+
+
+def test_a_tensor_comes_back_as_a_tensor(instance, fitted):
+    given = torch.asarray(instance[2][:40])
+    completed = fitted.transform(given)
+    assert torch.is_tensor(completed)
+    assert completed.dtype == given.dtype
+    assert_array_equal(completed.numpy(), fitted.transform(instance[2][:40]))
+    single = PMC(smoothing=1e-2, random_state=0).fit_transform(given.to(torch.float32))
+    assert single.dtype == torch.float32
+
+
+def test_the_device_of_a_fitted_model_can_be_changed(instance):
+    given = instance[2][:400]
+    pmc = PMC(engine=Landmark(max_rows=200), random_state=0).fit(given)
+    before = pmc.transform(given)
+    pmc.set_params(engine__device="torch:cpu")
+    assert_allclose(pmc.transform(given), before, atol=1e-4)
+
+
+@pytest.mark.parametrize("eigen", ["full", "partial"])
+def test_the_exact_objective_is_the_same_on_a_device(eigen):
+    X = datasets.make_polynomial_manifold(60, 8, random_state=0)
+    mask = masks.uniform(X.shape, 0.6, random_state=0)
+    found = []
+    for name in (None, "torch:cpu"):
+        engine = Exact(device=name, eigen=eigen, rank=20 if eigen == "partial" else None)
+        problem = engine.pose(np.where(mask, X, 0), mask, RBF(width=3.0), Schatten(0.5, Ramp()))
+        found.append(problem.value_and_gradient(problem.pack(X), 1e-3))
+        spectrum = problem.spectrum(problem.pack(X), 1e-3)[2]
+        assert isinstance(spectrum.vectors, np.ndarray)
+    assert found[1][0] == pytest.approx(found[0][0], rel=1e-8)
+    assert_allclose(found[1][1], found[0][1], rtol=1e-6, atol=1e-8)
+
+
+def test_parts_of_the_data_come_back_in_their_order():
+    card = find_device("torch:cpu")
+    assert list(card.each(lambda i: i * i, range(9))) == [i * i for i in range(9)]
+    with pytest.raises(ZeroDivisionError):
+        list(card.each(lambda i: 1 // (i - 3), range(9)))
+
+
+def test_what_is_missing_is_said(monkeypatch):
+    with pytest.raises(ValueError, match='device must be "auto", "cpu"'):
+        PMC(engine=Landmark(device="gpu0")).fit(np.eye(5))
+    with pytest.raises(ValueError, match="device must be"):
+        find_device("cupy:cpu")
+    monkeypatch.setattr(devices, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="needs torch or cupy; install it by python -m pip"):
+        find_device("cuda")
+    assert devices.any_card() is None
+    monkeypatch.setattr(devices, "find_spec", lambda name: name == "torch" or None)
+    monkeypatch.setattr(devices, "_count", lambda library: 1)
+    with pytest.raises(RuntimeError, match=r"torch see 1 GPUs here; use device=.cpu."):
+        find_device("cuda:3")
+    assert devices.any_card() == "torch:cuda"
+
+
+def test_few_rows_stay_on_the_host(monkeypatch):
+    monkeypatch.setattr(engine_module, "any_card", lambda: "torch:cpu")
+    auto = Landmark(device="auto")
+    assert auto.device_for(100, joint=False).is_host
+    assert not auto.device_for(10**6, joint=False).is_host

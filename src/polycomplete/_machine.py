@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -14,6 +16,11 @@ from threadpoolctl import ThreadpoolController
 # Below this many rows the products of a step are too small to share between BLAS threads: on two
 # cores that never paid, and on a busy machine it was many times slower (make bench-threads).
 SMALL = 1200
+MANY_ENTRIES = 10_000_000  # from which on threads pay for one pass over a matrix
+PART_ENTRIES = 2**20  # of it that are worked on at a time
+
+Part = TypeVar("Part")
+Done = TypeVar("Done")
 
 
 def free_memory() -> int:
@@ -61,6 +68,33 @@ def cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
         return os.cpu_count() or 1
+
+
+def in_threads(work: Callable[[Part], Done], parts: Iterable[Part], entries: int) -> Iterator[Done]:
+    """Map over parts, by threads where all of them together are so large that this pays."""
+    if entries < MANY_ENTRIES or cores() == 1:
+        yield from map(work, parts)
+        return
+    with ThreadPoolExecutor(cores()) as executor:
+        yield from executor.map(work, parts)
+
+
+def row_parts(n_rows: int, n_columns: int) -> list[slice]:
+    """Cut rows into parts that are worked on at a time."""
+    size = max(1, PART_ENTRIES // max(n_columns, 1))
+    return [slice(begin, begin + size) for begin in range(0, n_rows, size)]
+
+
+def chosen(mask: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return float64 numbers, of the first array where the mask is True, else of the second."""
+    result, other = np.empty(mask.shape), np.broadcast_to(other, mask.shape)
+
+    def work(part: slice) -> None:
+        result[part] = np.where(mask[part], one[part], other[part])
+
+    for _ in in_threads(work, row_parts(*mask.shape), mask.size):
+        pass
+    return result
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from sklearn.impute import MissingIndicator
 from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from polycomplete._machine import chosen
 from polycomplete._messages import showing, warn_dropped, warn_unconverged
 from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
 from polycomplete.keeping import Reported
@@ -188,7 +189,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         """Complete at least so many rows."""
         check_is_fitted(self)
         matrix, mask = self._validate(X, reset=False, fewest=fewest)
-        completed = np.where(mask, matrix, self._fill()).astype(np.float64)
+        completed = chosen(mask, matrix, self._fill())
         self._complete_rows(completed, mask)
         return self._deliver(X, matrix, mask, mask, completed)
 
@@ -198,7 +199,11 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         rows = np.flatnonzero(~mask[:, columns].all(axis=1) & mask[:, columns].any(axis=1))
         if self.model_ is not None and len(rows):
             part = np.ix_(rows, columns)
-            completed[part] = self.model_.complete(completed[part], mask[part])[0]
+            completed[part] = self._model().complete(completed[part], mask[part])[0]
+
+    def _model(self) -> Any:
+        """Return the model as it is to be used now."""
+        return self.model_
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns that come back.
@@ -224,7 +229,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         self._take_columns(Tally.of(matrix, mask))
         # Rows one after the other in memory, however they came: the bits must not depend on that.
         mask = np.ascontiguousarray(mask)
-        completed = np.ascontiguousarray(np.where(mask, matrix, self._fill()), dtype=np.float64)
+        completed = chosen(mask, matrix, self._fill())
         self._check_params()
         with showing(self.verbose):
             self._learn(completed, mask)
@@ -318,9 +323,9 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         completed: np.ndarray,
     ) -> Any:
         """Put the observed entries back, drop what is dropped, return the user's kind of table."""
-        final = completed.astype(matrix.dtype)
-        final[kept] = matrix[kept]
-        final = final[:, self._kept]
+        final = chosen(kept, matrix, completed).astype(matrix.dtype, copy=False)
+        if len(self._kept) < final.shape[1]:
+            final = final[:, self._kept]
         if self.add_indicator:
             flags = ~mask[:, self.indicator_.features_]
             final = np.hstack([final, flags.astype(matrix.dtype)])
@@ -330,7 +335,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         labels = column_labels(X, self._kept)
         if labels is not None and self.add_indicator:
             labels = [*labels, *self.get_feature_names_out()[len(self._kept) :]]
-        return final if labels is None else like_input(final, X, labels)
+        return like_input(final, X, labels)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from polycomplete.base import Fitted
 from polycomplete.blockwise import fit_landmarks
+from polycomplete.devices import name_of
 from polycomplete.exact import Exact
 from polycomplete.kernels import RBF, Kernel
 from polycomplete.landmarks import Landmark, LandmarkModel, Sweeps
@@ -160,6 +162,7 @@ class Completer(BlockCompleter):
     engine_: Exact | Landmark
     scale_: str | None
     residual_: np.ndarray
+    _lies_on: str | None = None  # the card that holds the data
 
     def _learn(self, completed: np.ndarray, mask: np.ndarray) -> None:
         self.scale_, self.smoothing_ = None, np.nan
@@ -173,8 +176,23 @@ class Completer(BlockCompleter):
     def _check_params(self) -> None:
         self._recipe(seed=0)
 
+    def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        self._lies_on = name_of(X)
+        return super()._fit(X)
+
+    def _model(self) -> Any:
+        """Return the model; threads, memory and device as the engine says now."""
+        model, engine = self.model_, self.engine
+        if not isinstance(model, LandmarkModel) or not isinstance(engine, Landmark):
+            return model
+        engine = clone(engine)
+        engine.dtype, engine.device = model.engine.dtype, engine.device or model.engine.device
+        return replace(model, engine=engine)
+
     def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
         recipe = self._recipe(seed, X.shape)
+        if isinstance(recipe.engine, Landmark) and recipe.engine.device is None:
+            recipe = replace(recipe, engine=clone(recipe.engine).set_params(device=self._lies_on))
         fit = fit_landmarks if isinstance(recipe.engine, Landmark) else fit_surface
         learned = fit(X, mask, recipe)
         surface, self.scale_ = learned.surface, learned.scale
@@ -258,7 +276,7 @@ class Completer(BlockCompleter):
             return np.zeros(len(matrix))
         completed = np.where(mask, matrix, self._fill()).astype(np.float64)
         self._complete_rows(completed, mask)
-        return -self.model_.distance(completed[:, self._columns])
+        return -self._model().distance(completed[:, self._columns])
 
     def _recipe(self, seed: int, shape: tuple[int, ...] = (1, 1)) -> Recipe:
         kernel = self._kernel()

@@ -6,13 +6,16 @@ Memory grows as n² and the time of a step as n³ (``eigen="full"``) or r n² (`
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
-from scipy import linalg
+from array_api_compat import array_namespace, device
 from sklearn.base import BaseEstimator
 
+from polycomplete._arrays import Array
 from polycomplete._checks import check_numbers
 from polycomplete._machine import free_memory
+from polycomplete.devices import Device, find_device
 from polycomplete.kernels import Kernel
 from polycomplete.linear import eigenpairs
 from polycomplete.penalties import Schatten
@@ -36,8 +39,8 @@ class Spectrum:
     ``tail`` is the sum of the eigenvalues that were not computed; 0 for a full decomposition.
     """
 
-    eigenvalues: np.ndarray
-    vectors: np.ndarray
+    eigenvalues: Array
+    vectors: Array
     tail: float = 0.0
 
 
@@ -56,6 +59,9 @@ class Exact(BaseEstimator):
     rank : int, optional
         How many eigenpairs "partial" computes; by default as many as leave a tail that is
         negligible against the smoothing (all, where that is more than half of them).
+    device : str, optional
+        Where the objective and its gradient are computed: "cpu", or "cuda" for a GPU, which pays
+        from a few thousand rows on. Second chances and new rows stay on the CPU.
 
     Examples
     --------
@@ -64,11 +70,16 @@ class Exact(BaseEstimator):
     """
 
     def __init__(
-        self, max_memory: float | None = None, eigen: str = "full", rank: int | None = None
+        self,
+        max_memory: float | None = None,
+        eigen: str = "full",
+        rank: int | None = None,
+        device: str | None = None,
     ):
         self.max_memory = max_memory
         self.eigen = eigen
         self.rank = rank
+        self.device = device
 
     def memory_needed(self, n_rows: int, n_columns: int) -> int:
         """Return the bytes a solve takes at its peak."""
@@ -92,6 +103,7 @@ class Exact(BaseEstimator):
         """Raise where the parameters are wrong or the problem does not fit the memory."""
         if self.eigen not in ("full", "partial"):
             raise ValueError(f'Exact(eigen=...) must be "full" or "partial", got {self.eigen!r}.')
+        find_device(self.device)
         given = [name for name in ("rank", "max_memory") if getattr(self, name) is not None]
         check_numbers(self, *given)
         budget = 0.6 * free_memory() if self.max_memory is None else float(self.max_memory)
@@ -107,19 +119,18 @@ class Exact(BaseEstimator):
                 f"Exact(max_memory=...)."
             )
 
-    def spectrum(self, K: np.ndarray, gamma: float, guess: np.ndarray | None = None) -> Spectrum:
+    def spectrum(self, K: Array, gamma: float, guess: Array | None = None) -> Spectrum:
         """Return the eigenpairs of K, all of them or the leading ones."""
         if self.eigen == "partial":
             leading = leading_pairs(K, gamma, self.rank, guess)
             if leading is not None:
                 return leading
+        xp = array_namespace(K)
         values, vectors = eigenpairs(K)
-        return Spectrum(np.maximum(values[::-1], 0), vectors[:, ::-1])
+        return Spectrum(xp.clip(xp.flip(values), 0.0, None), xp.flip(vectors, axis=1))
 
 
-def leading_pairs(
-    K: np.ndarray, gamma: float, rank: int | None, guess: np.ndarray | None
-) -> Spectrum | None:
+def leading_pairs(K: Array, gamma: float, rank: int | None, guess: Array | None) -> Spectrum | None:
     """Return leading eigenpairs by randomised subspace iteration, warm-started where possible.
 
     Gram matrices of smooth data decay fast, so two products with K give eigenpairs to rounding;
@@ -127,20 +138,21 @@ def leading_pairs(
     fixed ``rank`` the block doubles until the sum of what is left is below 1 % of γ per kept pair;
     None where that would take more than half of all pairs, which the full solver does faster.
     """
-    n = K.shape[0]
-    trace = float(np.trace(K))
+    xp, n = array_namespace(K), K.shape[0]
+    trace = float(xp.linalg.trace(K))
     size = min(n, rank or (32 if guess is None else guess.shape[1]))
     while rank is not None or 2 * size <= n:
-        block = np.random.default_rng(0).standard_normal((n, size)).astype(K.dtype)
+        draws = np.random.default_rng(0).standard_normal((n, size))
+        block = xp.asarray(draws, dtype=K.dtype, device=device(K))
         if guess is not None:
             width = min(size, guess.shape[1])
             block[:, :width] = guess[:, :width]
-        basis = linalg.qr(K @ block, mode="economic", check_finite=False)[0]
-        basis = linalg.qr(K @ basis, mode="economic", check_finite=False)[0]
+        basis = xp.linalg.qr(K @ block)[0]
+        basis = xp.linalg.qr(K @ basis)[0]
         values, rotation = eigenpairs(basis.T @ (K @ basis))
-        values = np.maximum(values[::-1], 0)
-        tail = max(trace - float(values.sum()), 0.0)
-        vectors = basis @ rotation[:, ::-1]
+        values = xp.clip(xp.flip(values), 0.0, None)
+        tail = max(trace - float(xp.sum(values)), 0.0)
+        vectors = basis @ xp.flip(rotation, axis=1)
         if rank is not None or tail <= 0.01 * gamma * size:
             return Spectrum(values, vectors, tail)
         guess, size = vectors, 2 * size
@@ -162,7 +174,7 @@ class ExactProblem:
     engine: Exact = field(default_factory=Exact)
     noise: float | None = None
     weights: np.ndarray | None = None
-    _guess: np.ndarray | None = field(default=None, repr=False)
+    _guess: Array | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         self.free = ~self.mask if self.noise is None else np.ones_like(self.mask)
@@ -190,14 +202,24 @@ class ExactProblem:
         """Return the same problem with another kernel."""
         return replace(self, kernel=kernel, _guess=None)
 
+    @cached_property
+    def device(self) -> Device:
+        """Where the objective is computed."""
+        return find_device(self.engine.device)
+
     def spectrum(self, z: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray, Spectrum]:
         """Return X, K(X) and the spectrum of K."""
-        X = self.unpack(z)
+        get, (X, K, found) = self.device.get, self._spectrum(z, gamma)
+        return get(X), get(K), replace(found, vectors=get(found.vectors))
+
+    def _spectrum(self, z: np.ndarray, gamma: float) -> tuple[Array, Array, Spectrum]:
+        """Return the same where it is computed; the eigenvalues are NumPy's."""
+        X = self.device.put(self.unpack(z))
         K = self.kernel.gram(X)
         spectrum = self.engine.spectrum(K, gamma, self._guess)
         if self.engine.eigen == "partial":
             self._guess = spectrum.vectors
-        return X, K, spectrum
+        return X, K, replace(spectrum, eigenvalues=self.device.get(spectrum.eigenvalues))
 
     def reweigh(self, z: np.ndarray, gamma: float) -> None:
         """Freeze the weights of an adaptive rule at the current spectrum."""
@@ -206,10 +228,10 @@ class ExactProblem:
 
     def value_and_gradient(self, z: np.ndarray, gamma: float) -> tuple[float, np.ndarray]:
         """Return the objective and its gradient in the free entries."""
-        X, K, spectrum = self.spectrum(z, gamma)
+        X, K, spectrum = self._spectrum(z, gamma)
         value, G = self._charge(spectrum, gamma)
-        gradient = self.kernel.vjp(X, K, G)
-        paid, pull = self.fidelity(X)
+        gradient = self.device.get(self.kernel.vjp(X, K, G))
+        paid, pull = self.fidelity(self.unpack(z))
         return value + paid, (gradient + pull)[self.free]
 
     def fidelity(self, X: np.ndarray) -> tuple[float, np.ndarray | float]:
@@ -235,15 +257,15 @@ class ExactProblem:
         value = self.penalty.value(lam, w, gamma) + rest * spectrum.tail
         return value, self.penalty.slope(lam, w, gamma), rest
 
-    def _charge(self, spectrum: Spectrum, gamma: float) -> tuple[float, np.ndarray]:
+    def _charge(self, spectrum: Spectrum, gamma: float) -> tuple[float, Array]:
         """Return the penalty and its gradient in K."""
         V = spectrum.vectors
         value, slope, rest = self.price(spectrum, gamma)
         if V.shape[0] == V.shape[1]:
-            return value, (V * slope) @ V.T
-        G = (V * (slope - rest)) @ V.T
-        G[np.diag_indices(len(V))] += rest
-        return value, G
+            return value, (V * self.device.put(slope)) @ V.T
+        xp = array_namespace(V)
+        G = (V * self.device.put(slope - rest)) @ V.T
+        return value, G + rest * xp.eye(V.shape[0], dtype=V.dtype, device=device(V))
 
     def _padded(self, spectrum: Spectrum) -> np.ndarray:
         """Return the eigenvalues, with zeros for those that were not computed."""

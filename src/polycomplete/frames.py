@@ -12,6 +12,9 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from scipy import sparse
 
+from polycomplete._machine import in_threads, row_parts
+from polycomplete.devices import from_host, is_foreign, to_host
+
 __all__ = ["column_labels", "find_missing", "is_missing", "like_input", "to_matrix"]
 
 
@@ -47,6 +50,8 @@ def to_matrix(X: Any) -> np.ndarray:
             "Sparse input is not supported, because its zeros would count as observed entries; "
             "pass X.toarray() with NaN where entries are missing."
         )
+    if is_foreign(X):
+        X = to_host(X)
     frame = _frame(X)
     if frame is not None:
         columns = [_floats(column) for column in frame.iter_columns()]
@@ -150,10 +155,16 @@ def find_missing(X: np.ndarray, missing_values: float) -> np.ndarray:
     >>> find_missing(np.array([[1.0, np.nan, -9.0]]), -9)
     array([[ True, False, False]])
     """
-    mask = ~np.isnan(X)
-    if not np.isnan(missing_values):
-        mask &= X.dtype.type(missing_values) != X
-    infinite = np.argwhere(np.isinf(X) & mask)
+    mask = np.empty(X.shape, dtype=bool)
+
+    def look(part: slice) -> bool:
+        mask[part] = ~np.isnan(X[part])
+        if not np.isnan(missing_values):
+            mask[part] &= X.dtype.type(missing_values) != X[part]
+        return bool(np.any(np.isinf(X[part]) & mask[part]))
+
+    found = any(list(in_threads(look, row_parts(*X.shape), X.size)))
+    infinite = np.argwhere(np.isinf(X) & mask) if found else np.empty((0, 2), dtype=int)
     if len(infinite):
         row, column = infinite[0]
         raise ValueError(
@@ -164,7 +175,7 @@ def find_missing(X: np.ndarray, missing_values: float) -> np.ndarray:
 
 
 def like_input(result: np.ndarray, X: Any, names: Any) -> Any:
-    """Return a matrix as the kind of table that X is: same library, same index, given names.
+    """Return a matrix as the kind of table or array that X is: same library, index and device.
 
     Parameters
     ----------
@@ -185,6 +196,8 @@ def like_input(result: np.ndarray, X: Any, names: Any) -> Any:
     >>> like_input(np.ones((1, 2)), pl.DataFrame({"a": [0], "b": [0]}), ["a", "b"]).columns
     ['a', 'b']
     """
+    if is_foreign(X):
+        return from_host(result, X)
     frame = _frame(X)
     if frame is None:
         return result

@@ -8,15 +8,14 @@ and ``t``; the chain rules of the whole Gram matrix and of a single row follow f
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 from sklearn.base import BaseEstimator
 
+from polycomplete._arrays import Array
 from polycomplete._checks import check_numbers
-
-Array = Any  # a NumPy array, or one of another library that follows the array API
 
 __all__ = ["RBF", "Kernel", "Linear", "Polynomial", "Scaled", "Sum", "typical_distance"]
 
@@ -183,7 +182,7 @@ class RBF(Kernel):
         # In one go: then the matrix is symmetric to the last bit.
         D -= 0.5 * xp.sum(A * A, axis=1)[:, None] + 0.5 * xp.sum(B * B, axis=1)[None, :]
         if Y is None:
-            D *= 1 - xp.eye(D.shape[0], dtype=D.dtype)
+            D *= 1 - xp.eye(D.shape[0], dtype=D.dtype, device=device(D))
         return xp.exp(xp.clip(D, None, 0.0))
 
     @property
@@ -198,11 +197,11 @@ class RBF(Kernel):
 
     def diagonal(self, X: Array) -> Array:
         """Return ones."""
-        return array_namespace(X).ones(X.shape[0], dtype=X.dtype)
+        return array_namespace(X).ones(X.shape[0], dtype=X.dtype, device=device(X))
 
     def diagonal_slope(self, X: Array) -> Array:
         """Return zeros."""
-        return array_namespace(X).zeros(X.shape[0], dtype=X.dtype)
+        return array_namespace(X).zeros(X.shape[0], dtype=X.dtype, device=device(X))
 
     def metric(self, X: Array) -> tuple[Array, Array]:
         """Return 1/σ² and 0."""

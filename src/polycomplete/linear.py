@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from array_api_compat import array_namespace, is_numpy_array
 from scipy import linalg
+
+from polycomplete._arrays import Array
 
 __all__ = ["LinearModel", "eigenpairs", "shrink"]
 
@@ -15,17 +18,17 @@ BLOCK = 4_000_000
 ENERGY = 0.999
 
 
-def eigenpairs(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def eigenpairs(K: Array) -> tuple[Array, Array]:
     """Return the eigenvalues of a symmetric matrix, growing, and its eigenvectors as columns.
 
     Parameters
     ----------
-    K : ndarray of shape (n, n)
+    K : array of shape (n, n)
         Symmetric and finite.
 
     Returns
     -------
-    values, vectors : ndarrays of shape (n,) and (n, n)
+    values, vectors : arrays of shape (n,) and (n, n)
 
     Examples
     --------
@@ -33,6 +36,8 @@ def eigenpairs(K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     >>> eigenpairs(np.array([[4.0]]))[0]
     array([4.])
     """
+    if not is_numpy_array(K):
+        return tuple(array_namespace(K).linalg.eigh(K))
     # Divide and conquer is the fastest; SciPy 1.12 cannot take a 1 × 1 matrix to it.
     return linalg.eigh(K, driver="evd" if len(K) > 1 else "ev", check_finite=False)
 

@@ -16,11 +16,11 @@ from collections.abc import Callable
 from numbers import Real
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 from sklearn.base import BaseEstimator
 
+from polycomplete._arrays import Array
 from polycomplete._checks import check_numbers
-from polycomplete.kernels import Array
 
 __all__ = ["Equal", "Inverse", "Ramp", "Schatten", "Skip", "Weights", "linear_rank"]
 
@@ -154,7 +154,7 @@ class Inverse(Weights):
 
 def _positions(eigenvalues: Array, rule: Callable[[Array], Array]) -> Array:
     xp = array_namespace(eigenvalues)
-    i = xp.arange(1, eigenvalues.shape[0] + 1)
+    i = xp.arange(1, eigenvalues.shape[0] + 1, device=device(eigenvalues))
     return xp.astype(rule(i), eigenvalues.dtype)
 
 

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
+
+from polycomplete._machine import in_threads
 
 __all__ = ["Cells", "Record", "cells_of", "record_of"]
 
 #: Tiles of the map of what is missing, at most.
 HEIGHT, WIDTH = 60, 80
 BINS = 24
+PIECE = 2**17  # of a column at a time
 #: The least certain cells and the rows that are not determined: so many are named.
 MOST = 20
 #: Labels of a column of text: the most frequent ones, each cut.
@@ -56,6 +60,9 @@ class Record(TypedDict):
     labels: dict[str, dict[str, list[Any]]]
     uncertain: dict[str, Any]  # rows, columns, values, deviations
     loose: dict[str, Any]  # how many rows are not determined; the first: rows, observed
+
+
+Doubt = tuple[float, int, int, Any, float]  # score, row, column, value, deviation
 
 
 class _Numbers(NamedTuple):
@@ -101,15 +108,15 @@ def record_of(
     ([2, 1], [2.0, 5.0], [[0.0, 1.0], [0.0, 0.0]])
     """
     names, found, labels, doubts = [], [], {}, []
-    for j, cells in enumerate(columns):
-        text = cells.kind == "text"
-        if text:
-            labels[str(j)] = _labels(cells)
-        numbers = _nothing("text") if text else _numbers(cells)
-        names.append(cells.name)
+    look = partial(_look, deviation)
+    for j, (name, numbers, words, unsure) in enumerate(
+        in_threads(look, enumerate(columns), mask.size)
+    ):
+        names.append(name)
         found.append(numbers)
-        if deviation is not None and cells.completed is not None:
-            doubts += _doubts(j, cells, deviation[:, j], 1.0 if text else numbers.spread)
+        doubts += unsure
+        if words is not None:
+            labels[str(j)] = words
     parts = zip(*found, strict=True) if found else ((),) * len(_Numbers._fields)
     kinds, lowest, highest, mean, spread, edges, counts, beyond = parts
     return Record(
@@ -130,6 +137,19 @@ def record_of(
         uncertain=_least_certain(doubts),
         loose=_loose(mask, determined),
     )
+
+
+def _look(
+    deviation: np.ndarray | None, column: tuple[int, Cells]
+) -> tuple[str, _Numbers, dict[str, list[Any]] | None, list[Doubt]]:
+    """Return the name of a column, its numbers or labels, and its least certain cells."""
+    j, cells = column
+    text = cells.kind == "text"
+    numbers = _nothing("text") if text else _numbers(cells)
+    doubts: list[Doubt] = []
+    if deviation is not None and cells.completed is not None:
+        doubts = _doubts(j, cells, deviation[:, j], 1.0 if text else numbers.spread)
+    return cells.name, numbers, _labels(cells) if text else None, doubts
 
 
 def cells_of(
@@ -175,7 +195,9 @@ def _numbers(cells: Cells) -> _Numbers:
     low, high = float(values.min()), float(values.max())
     ends = (float(new.min(initial=low)), float(new.max(initial=high)))
     with np.errstate(over="ignore", invalid="ignore"):  # of squares of numbers near the largest
-        mean, spread = float(values.mean()), float(values.std())
+        mean = float(values.mean())
+        squares = sum(float(np.sum((part - mean) ** 2)) for part in _pieces(values))
+        spread = (squares / len(values)) ** 0.5
     return _Numbers(
         kind=_kind(values, low, high) if cells.kind == "number" else cells.kind,
         lowest=low,
@@ -188,19 +210,26 @@ def _numbers(cells: Cells) -> _Numbers:
     )
 
 
+def _pieces(values: np.ndarray) -> Iterator[np.ndarray]:
+    """Cut a column into pieces whose temporaries stay in the cache."""
+    return (values[begin : begin + PIECE] for begin in range(0, len(values), PIECE))
+
+
 def _counts(values: np.ndarray, low: float, high: float) -> np.ndarray:
     """Return how many values each bin holds.
 
     np.histogram refuses ranges of a few units in the last place and those beyond the largest
     number; both exist.
     """
-    width = high / 2 - low / 2
-    place = (values / 2 - low / 2) / width if width > 0 else np.full(len(values), 0.5)
-    return np.bincount(np.minimum((BINS * place).astype(int), BINS - 1), minlength=BINS)
+    width, counts = high / 2 - low / 2, np.zeros(BINS, dtype=np.int64)
+    for part in _pieces(values):
+        place = (part / 2 - low / 2) / width if width > 0 else np.full(len(part), 0.5)
+        counts += np.bincount(np.minimum((BINS * place).astype(int), BINS - 1), minlength=BINS)
+    return counts
 
 
 def _kind(values: np.ndarray, low: float, high: float) -> str:
-    if not np.array_equal(values, np.floor(values)):
+    if not all(np.array_equal(part, np.floor(part)) for part in _pieces(values)):
         return "number"
     return "yes/no" if (low, high) == (0, 1) else "whole number"
 
@@ -225,22 +254,27 @@ def _labels(cells: Cells) -> dict[str, list[Any]]:
     }
 
 
-def _doubts(
-    j: int, cells: Cells, deviation: np.ndarray, spread: float
-) -> list[tuple[float, int, int, Any, float]]:
+def _doubts(j: int, cells: Cells, deviation: np.ndarray, spread: float) -> list[Doubt]:
     """Return the cells of a column that are the least certain, in units of its spread."""
-    score = np.nan_to_num(deviation / (spread or 1.0), nan=0.0, posinf=0.0)
-    score[cells.seen] = 0.0
-    top = np.argpartition(score, -MOST)[-MOST:] if len(score) > MOST else np.arange(len(score))
-    return [
-        (float(score[i]), int(i), j, cells.completed[i], float(deviation[i]))  # type: ignore[index]
-        for i in top
-        if score[i] > 0
-    ]
+    doubts: list[Doubt] = []
+    for begin in range(0, len(deviation), PIECE):
+        part = slice(begin, begin + PIECE)
+        score = np.nan_to_num(deviation[part] / (spread or 1.0), nan=0.0, posinf=0.0)
+        score[cells.seen[part]] = 0.0
+        top = np.argpartition(score, -MOST)[-MOST:] if len(score) > MOST else np.arange(len(score))
+        for i in top[score[top] > 0]:
+            at = begin + int(i)
+            value = cells.completed[at]  # type: ignore[index]
+            doubts.append((float(score[i]), at, j, value, float(deviation[at])))
+    return _most_doubtful(doubts)
 
 
-def _least_certain(doubts: list[tuple[float, int, int, Any, float]]) -> dict[str, Any]:
-    top = sorted(doubts, key=lambda doubt: (-doubt[0], doubt[1], doubt[2]))[:MOST]
+def _most_doubtful(doubts: list[Doubt]) -> list[Doubt]:
+    return sorted(doubts, key=lambda doubt: (-doubt[0], doubt[1], doubt[2]))[:MOST]
+
+
+def _least_certain(doubts: list[Doubt]) -> dict[str, Any]:
+    top = _most_doubtful(doubts)
     scores, rows, columns, values, deviations = zip(*top, strict=True) if top else ((),) * 5
     return {
         "rows": list(rows),

@@ -109,9 +109,17 @@ def lucky(share: np.ndarray, luck: np.ndarray, most: int) -> np.ndarray:
     """
     if len(share) <= most:
         return np.arange(len(share))
-    order = np.lexsort((luck[:, 0], -share))
-    best, others = order[: most // 2], order[most // 2 :]
+    best = _first(most // 2, -share, luck[:, 0])
+    others = np.delete(np.arange(len(share)), best)
     # Who comes first, each by a clock that ticks as fast as its weight, is a weighted draw.
     arrival = -np.log1p(-luck[others, 1]) / np.maximum(share[others] ** 2, LEAST)
-    drawn = others[np.argsort(arrival, kind="stable")[: most - len(best)]]
+    drawn = others[_first(most - len(best), arrival, luck[others, 0])]
     return np.sort(np.concatenate([best, drawn]))
+
+
+def _first(count: int, keys: np.ndarray, ties: np.ndarray) -> np.ndarray:
+    """Return the positions of the smallest keys, without sorting all of them."""
+    if not count:
+        return np.empty(0, dtype=int)
+    able = np.flatnonzero(keys <= np.partition(keys, count - 1)[count - 1])
+    return able[np.lexsort((ties[able], keys[able]))[:count]]

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from array_api_compat import array_namespace
+
+from polycomplete._arrays import Array
 
 __all__ = ["SCALES", "ColumnScaler", "column_spread", "is_constant", "without_variation"]
 
@@ -110,8 +113,8 @@ class ColumnScaler:
     True
     """
 
-    centre: np.ndarray
-    scale: np.ndarray
+    centre: Array
+    scale: Array
 
     @classmethod
     def fit(cls, X: np.ndarray, mask: np.ndarray, kind: str | None) -> ColumnScaler:
@@ -137,15 +140,16 @@ class ColumnScaler:
             return cls(mean, _guard(std))
         raise ValueError(f'scale must be "auto" or one of {SCALES}, got {kind!r}.')
 
-    def apply(self, X: np.ndarray) -> np.ndarray:
+    def apply(self, X: Array) -> Array:
         """Return the scaled data."""
         return (X - self.centre) / self.scale
 
-    def apply_observed(self, X: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    def apply_observed(self, X: Array, mask: Array) -> Array:
         """Return the scaled observed entries, with zeros in the holes, whatever stands there."""
-        return np.where(mask, self.apply(np.where(mask, X, self.centre)), 0.0)
+        xp = array_namespace(X)
+        return xp.where(mask, self.apply(xp.where(mask, X, self.centre)), 0.0)
 
-    def undo(self, X: np.ndarray) -> np.ndarray:
+    def undo(self, X: Array) -> Array:
         """Return the data in their own units."""
         return X * self.scale + self.centre
 

@@ -15,11 +15,10 @@ import numpy as np
 from polycomplete._messages import showing
 from polycomplete.base import BaseCompleter
 from polycomplete.gathering import Gathered, in_blocks, naming
+from polycomplete.landmarks import Completion
 from polycomplete.sampling import training_rows
 
 __all__ = ["BlockCompleter"]
-
-PART = 65_536  # rows that are completed at a time, to keep copies small
 
 
 class BlockCompleter(BaseCompleter):
@@ -127,13 +126,14 @@ class BlockCompleter(BaseCompleter):
     def _complete_all(self, completed: np.ndarray, mask: np.ndarray) -> None:
         """Complete every row by the model, and note what is known of each."""
         columns = self._columns
-        some, whole = mask[:, columns].any(axis=1), mask[:, columns].all(axis=1)
+        every = len(columns) == mask.shape[1]
+        some = (mask if every else mask[:, columns]).any(axis=1)
         self.row_determined_ = np.asarray(some)
         self.cell_std_ = self._blank_deviation(completed, mask)
-        rows = np.flatnonzero(some & ~whole)
-        for begin in range(0, len(rows), PART):
-            part = rows[begin : begin + PART]
-            at = np.ix_(part, columns)
-            found = self.model_.completion(completed[at], mask[at])
-            completed[at], self.cell_std_[at] = found.rows, found.deviation
-            self.row_determined_[part] &= ~found.loose
+        nothing = np.flatnonzero(~some)
+        kept = completed[nothing], self.cell_std_[nothing]
+        into = Completion(completed, np.zeros(len(mask)), self.cell_std_, np.zeros(len(mask), bool))
+        self._model().completion(completed, mask, columns, into)
+        # Rows of which nothing is known stay in the middle of the data.
+        completed[nothing], self.cell_std_[nothing] = kept
+        self.row_determined_ &= ~into.loose

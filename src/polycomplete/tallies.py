@@ -10,14 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polycomplete._machine import in_threads, row_parts
 from polycomplete.scaling import without_variation
 
 __all__ = ["Tally"]
 
-ENTRIES = 2**18  # at a time
 DIGITS = 53  # of a float64
-HALF = 27  # its upper and lower digits are summed apart: sums of 2²⁶ of them are exact
-LOWEST = -1073 - DIGITS  # sums count in units of 2 to this: the last digit of the smallest float
+WIDTH = 26  # digits that are summed at a time: sums of 2²⁶ of them are exact
+LOWEST = -1092  # sums count in units of 2 to this: a multiple of WIDTH, below the smallest float
+HUGE = 900  # from this exponent on, sums and roundings are made on smaller numbers
 
 
 @dataclass(frozen=True)
@@ -54,21 +55,21 @@ class Tally:
     @classmethod
     def of(cls, X: np.ndarray, mask: np.ndarray) -> Tally:
         """Return what is known after these rows."""
-        n, m = X.shape
-        size = max(1, ENTRIES // max(m, 1))
+        m = X.shape[1]
         tally = cls(0, np.zeros(m, int), np.full(m, np.inf), np.full(m, -np.inf), (0,) * m)
-        for begin in range(0, n, size):
-            part = slice(begin, begin + size)
-            tally += cls._of_few(X[part].astype(np.float64), mask[part])
+        parts = row_parts(*X.shape)
+        for few in in_threads(lambda part: cls._of_few(X[part], mask[part]), parts, X.size):
+            tally += few
         return tally
 
     @classmethod
     def _of_few(cls, X: np.ndarray, mask: np.ndarray) -> Tally:
+        X = X.astype(np.float64, copy=False)
         return cls(
             rows=len(X),
-            count=mask.sum(axis=0),
-            low=np.min(X, axis=0, where=mask, initial=np.inf),
-            high=np.max(X, axis=0, where=mask, initial=-np.inf),
+            count=np.count_nonzero(mask, axis=0),
+            low=np.min(np.where(mask, X, np.inf), axis=0, initial=np.inf),
+            high=np.max(np.where(mask, X, -np.inf), axis=0, initial=-np.inf),
             total=_sums(np.where(mask, X, 0.0)),
         )
 
@@ -102,17 +103,22 @@ class Tally:
 
 
 def _sums(X: np.ndarray) -> tuple[int, ...]:
-    """Return the exact sum of each column, in units of 2 to the LOWEST."""
-    m = X.shape[1]
-    mantissa, exponent = np.frexp(X)
-    digits = np.ldexp(mantissa, DIGITS).astype(np.int64)
-    least = int(exponent.min(initial=0))
-    # Digits with the same exponent in the same column go to the same place.
-    place = ((exponent - least) * m + np.arange(m)).ravel()
-    totals = [0] * m
-    for part, weight in ((digits >> HALF, HALF), (digits & (2**HALF - 1), 0)):
-        found = np.bincount(place, part.ravel())
-        for at in np.flatnonzero(found).tolist():
-            power = at // m + least - DIGITS + weight - LOWEST
-            totals[at % m] += int(found[at]) << power
-    return tuple(totals)
+    """Return the exact sum of each column, in units of 2 to the LOWEST.
+
+    Numbers are cut at fixed places into slices of WIDTH binary digits. Those of one slice are
+    multiples of one unit and not many times larger, so that their sum is exact.
+    """
+    totals = [0] * X.shape[1]
+    rest = X
+    while True:
+        largest = float(np.max(np.abs(rest), initial=0.0))
+        if largest == 0.0:
+            return tuple(totals)
+        unit = (int(np.frexp(largest)[1]) - 1) // WIDTH * WIDTH
+        down = HUGE if unit > HUGE else 0
+        part = np.ldexp(rest, -down) if down else rest
+        away = float(np.ldexp(1.5, unit - down + DIGITS - 1))
+        part = (part + away) - away  # the last digits of a large number are not below its unit
+        for j, sum_ in enumerate(np.ldexp(np.sum(part, axis=0), down - unit).tolist()):
+            totals[j] += int(sum_) << (unit - LOWEST)
+        rest = rest - (np.ldexp(part, down) if down else part)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from array_api_compat import array_namespace
 
-from polycomplete.kernels import Array
+from polycomplete._arrays import Array
 from polycomplete.landmarks.features import Features, Moments
 from polycomplete.penalties import Schatten
 from polycomplete.rows import RowEnergy

@@ -10,16 +10,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 from sklearn.base import BaseEstimator
 
+from polycomplete._arrays import Array
 from polycomplete._checks import check_numbers
-from polycomplete._machine import blas_threads, cores, free_memory
-from polycomplete.kernels import Array, Kernel
+from polycomplete._machine import blas_threads, cores
+from polycomplete.devices import Device, any_card, find_device
+from polycomplete.kernels import Kernel
 from polycomplete.landmarks.energy import EVEN, Spectrum
 from polycomplete.landmarks.features import moments, whiten
 from polycomplete.penalties import Schatten
-from polycomplete.rows import Run, pivots
+from polycomplete.rows import PLAIN, Packing, Run, pivots
 from polycomplete.solvers.stages import stages
 
 __all__ = ["Landmark", "LandmarkProblem"]
@@ -34,6 +36,13 @@ JUDGE = 1e-5  # ... and at which it is judged: below, only the nearest place cou
 LEAST_WEIGHT = 1e-6  # of a row with hardly any observed entry
 FINEST = {"float64": 0.0, "float32": 1e-4}  # smoothing
 RULES = ("pivots", "random")
+MANY = 2000  # rows from which on a card gains (make bench-gpu)
+MANY_HERE = 100_000  # ... and on the host processes, which take seconds to start
+THREADS = 4  # more of them wait for each other
+MANY_JOINT = 1000  # ... where they are completed jointly
+LARGE, SMALL_CARD = 1_300_000, 20_000  # rows × columns of a block on a card
+FULL = 16_384  # rows that keep a card busy
+PER_LANDMARK = 100  # bytes for each entry of a block and each landmark there
 
 
 class Landmark(BaseEstimator):
@@ -54,11 +63,16 @@ class Landmark(BaseEstimator):
     max_rows : int, default=3000
         The surface is learned from at most so many rows.
     n_jobs : "auto" or int, default="auto"
-        Threads; "auto" takes all cores. The result does not depend on it.
+        Cores to use: by up to four threads, and from 100 000 rows on by processes. "auto" takes
+        all of them. The result does not depend on it.
     max_memory : float, optional
         Bytes that completing may take beyond the data; a quarter of the free memory by default.
     dtype : {"float64", "float32"}, default="float64"
         Of the computation. float32 does not see smoothings below 1e-4: for noisy data.
+    device : str, optional
+        Where rows are completed: "cpu", "cuda" (or "cuda:1" and so on), or "auto" for a GPU where
+        there is one and there are enough rows. By default where the rows are: on the GPU for a
+        tensor that lies there.
 
     Examples
     --------
@@ -74,6 +88,7 @@ class Landmark(BaseEstimator):
         n_jobs: int | str = "auto",
         max_memory: float | None = None,
         dtype: str = "float64",
+        device: str | None = None,
     ):
         self.n_landmarks = n_landmarks
         self.rule = rule
@@ -81,6 +96,7 @@ class Landmark(BaseEstimator):
         self.n_jobs = n_jobs
         self.max_memory = max_memory
         self.dtype = dtype
+        self.device = device
 
     def check_params(self) -> None:
         """Refuse what makes no sense."""
@@ -94,11 +110,41 @@ class Landmark(BaseEstimator):
             raise ValueError(f'rule must be "pivots" or "random", got {self.rule!r}.')
         if self.dtype not in ("float64", "float32"):
             raise ValueError(f'dtype must be "float64" or "float32", got {self.dtype!r}.')
+        if self.device != "auto":
+            find_device(self.device)
+
+    def device_for(self, n_rows: int, joint: bool = True) -> Device:
+        """Return where so many rows are worked on: all at once, or one by one."""
+        name = self.device
+        if name == "auto":
+            name = any_card() if n_rows >= MANY else None
+        if joint and n_rows < MANY_JOINT:
+            name = None
+        return find_device(name)
+
+    def bytes_for_blocks(self, device: Device) -> float:
+        """Return what the blocks that are worked on at a time may take."""
+        most = device.free_memory() / 4 if self.max_memory is None else float(self.max_memory)
+        return most / device.at_once
+
+    def packing(self, device: Device, landmarks: int) -> Packing:
+        """Return how rows are put into blocks on a device.
+
+        On the host small enough for the cache; on a card large ones.
+        """
+        if device.is_host:
+            return PLAIN
+        entries = self.bytes_for_blocks(device) / (PER_LANDMARK * landmarks)
+        return Packing(entries=int(min(LARGE, max(SMALL_CARD, entries))), smallest=FULL)
 
     @property
-    def bytes_for_blocks(self) -> float:
-        """What the blocks that are worked on at a time may take."""
-        return free_memory() / 4 if self.max_memory is None else float(self.max_memory)
+    def jobs(self) -> int:
+        """How many cores to use."""
+        return cores() if isinstance(self.n_jobs, str) else int(self.n_jobs)
+
+    def many(self, n_rows: int, device: Device) -> bool:
+        """Return whether so many rows are worth processes of their own."""
+        return device.is_host and self.jobs > 1 and n_rows >= MANY_HERE
 
     #: Maps over blocks; that of a pool of threads inside :meth:`pool`.
     run: Run = staticmethod(map)
@@ -107,7 +153,7 @@ class Landmark(BaseEstimator):
     def pool(self) -> Iterator[Landmark]:
         """Give a copy of the engine that maps over blocks by threads, with one BLAS thread each."""
         engine = copy(self)
-        jobs = cores() if isinstance(self.n_jobs, str) else int(self.n_jobs)
+        jobs = min(self.jobs, THREADS)
         with blas_threads(1):
             if jobs == 1:
                 yield engine
@@ -179,6 +225,16 @@ class LandmarkProblem:
         """How much each row counts in what is learned: by its observed share, squared."""
         return np.maximum(self.mask.mean(axis=1) ** 2, LEAST_WEIGHT)
 
+    @cached_property
+    def device(self) -> Device:
+        """Where the rows are worked on."""
+        return self.engine.device_for(len(self.mask))
+
+    @property
+    def run(self) -> Run:
+        """Maps over blocks: by threads on the host; a card is busy with one at a time."""
+        return self.engine.run if self.device.is_host else map
+
     @property
     def finest(self) -> float:
         """The smallest smoothing that the digits of the numbers allow."""
@@ -227,11 +283,12 @@ class LandmarkProblem:
         drawn = CANDIDATES * count if self.engine.rule == "pivots" else count
         drawn = min(drawn, len(weights))
         at = rng.choice(len(weights), drawn, replace=False, p=weights / weights.sum())
-        landmarks = xp.take(X, xp.asarray(at), axis=0)
+        where = device(X)
+        landmarks = xp.take(X, xp.asarray(at, device=where), axis=0)
         if self.engine.rule == "pivots":
-            landmarks = xp.take(
-                landmarks, xp.asarray(pivots(self.kernel, landmarks, count)), axis=0
-            )
+            chosen = xp.asarray(pivots(self.kernel, landmarks, count), device=where)
+            landmarks = xp.take(landmarks, chosen, axis=0)
         features = whiten(self.kernel, landmarks)
-        weighed = moments(features, X, xp.asarray(weights, dtype=X.dtype), self.engine.run)
+        counting = xp.asarray(weights, dtype=X.dtype, device=where)
+        weighed = moments(features, X, counting, self.run, self.device.is_host)
         return Spectrum(features, weighed, self.penalty)

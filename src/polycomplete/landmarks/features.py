@@ -12,7 +12,8 @@ from functools import partial, reduce
 
 from array_api_compat import array_namespace
 
-from polycomplete.kernels import Array, Kernel
+from polycomplete._arrays import Array
+from polycomplete.kernels import Kernel
 from polycomplete.rows import Run
 
 __all__ = ["Features", "Moments", "moments", "whiten"]
@@ -103,7 +104,9 @@ class Moments:
         )
 
 
-def moments(features: Features, X: Array, weights: Array, run: Run = map) -> Moments:
+def moments(
+    features: Features, X: Array, weights: Array, run: Run = map, split: bool = True
+) -> Moments:
     """Return the moments of rows.
 
     Parameters
@@ -116,6 +119,8 @@ def moments(features: Features, X: Array, weights: Array, run: Run = map) -> Mom
         How much each row counts.
     run : callable
         Maps a function over blocks: :func:`map`, or that of a pool of threads.
+    split : bool
+        Work on blocks of a few thousand rows, or on all of them at once.
 
     Returns
     -------
@@ -132,7 +137,8 @@ def moments(features: Features, X: Array, weights: Array, run: Run = map) -> Mom
     >>> round(found.outside, 9)
     1.0
     """
-    parts = [(X[at : at + BLOCK, :], weights[at : at + BLOCK]) for at in range(0, len(X), BLOCK)]
+    size = BLOCK if split else len(X)
+    parts = [(X[at : at + size, :], weights[at : at + size]) for at in range(0, len(X), size)]
     return reduce(Moments.__add__, run(partial(_moments, features), parts))
 
 

@@ -11,18 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from array_api_compat import array_namespace
+from joblib import Parallel, delayed
 from sklearn.base import clone
 
+from polycomplete._arrays import Array
+from polycomplete.devices import Device
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.landmarks.engine import Landmark, LandmarkProblem, ladder
 from polycomplete.rows import (
     LOOSE,
+    PLAIN,
     Block,
     Candidates,
     Holes,
+    Packing,
     RowEnergy,
     Run,
     deviations,
@@ -35,21 +41,23 @@ from polycomplete.scaling import ColumnScaler
 __all__ = ["Completion", "LandmarkModel"]
 
 LENDERS = 1000  # training rows among which further starts are looked for
-CHUNK = 16384  # rows at a time, memory permitting
+CHUNK, CARD_CHUNK = 16384, 1 << 20  # rows at a time, memory permitting
 PER_ENTRY = 200  # bytes for each entry of a chunk and its temporaries
-LAST_STEPS = 2
+AT_REST = 3e-6  # of a typical distance: a row whose last step was shorter is in its place
+EASY, POLISH = 1e-3, 4  # damping and number of the steps of the others
 DOUBT = 100.0  # a row with so many times the usual energy tries more starts
 UNSURE = 0.05  # of a typical distance: a row that may be this far away looks for other places
 PLAUSIBLE = 6  # starts of such a row
+EVEN = Packing(even=True)
 
 
 class Completion(NamedTuple):
     """Completed rows, what is left of their energy, the deviation of each cell, which are loose."""
 
-    rows: np.ndarray
-    energy: np.ndarray
-    deviation: np.ndarray
-    loose: np.ndarray
+    rows: Array
+    energy: Array
+    deviation: Array
+    loose: Array
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,8 @@ class LandmarkModel:
         γ of the last energy: smaller energies are as good as none.
     calibration : float
         What deviations are multiplied by.
+    packing : Packing
+        How rows are put into blocks.
     """
 
     scaler: ColumnScaler
@@ -84,6 +94,7 @@ class LandmarkModel:
     typical: float
     floor: float
     calibration: float = 1.0
+    packing: Packing = EVEN
 
     @classmethod
     def learn(
@@ -134,7 +145,8 @@ class LandmarkModel:
     @property
     def _unit(self) -> float:
         """A typical distance of two rows."""
-        return typical_distance(self.lenders, np.ones_like(self.lenders, dtype=bool))
+        xp = array_namespace(self.pool)
+        return typical_distance(self.lenders, xp.ones_like(self.lenders, dtype=xp.bool))
 
     def calibrated(self, factor: float) -> LandmarkModel:
         """Return the model with its deviations multiplied."""
@@ -145,95 +157,172 @@ class LandmarkModel:
         found = self.completion(X, mask)
         return found.rows, found.loose
 
-    def completion(self, X: np.ndarray, mask: np.ndarray) -> Completion:
-        """Complete rows, in the user's units."""
+    def completion(
+        self,
+        X: np.ndarray,
+        mask: np.ndarray,
+        columns: np.ndarray | None = None,
+        into: Completion | None = None,
+    ) -> Completion:
+        """Complete rows, in the user's units.
+
+        ``columns`` names those of X that are worked on, all by default. Results go where ``into``
+        says, which may be X itself: then there is no copy of everything.
+        """
+        n, m = X.shape
+        if into is None:
+            into = Completion(np.array(X), np.zeros(n), np.zeros((n, m)), np.zeros(n, bool))
+        some: Any = slice(None) if columns is None or len(columns) == m else columns
+        place = self.engine.device_for(n, joint=False)
+        chunks = list(self._chunks(n, m, place))
+        parts = self._in_processes if self.engine.many(n, place) else self._in_turn
+        for part, found in zip(chunks, parts(X, mask, chunks, some, place), strict=True):
+            for array, values in zip(into, found, strict=True):
+                array[part if array.ndim == 1 else (part, some)] = values
+        return into
+
+    def _in_turn(
+        self, X: np.ndarray, mask: np.ndarray, chunks: list[slice], some: Any, place: Device
+    ) -> Iterator[Completion]:
+        """Complete one chunk after the other, each by threads or on a card."""
         with self.engine.pool() as engine:
-            parts = [
-                self._complete(self._scaled(X[at], mask[at]), mask[at], engine.run)
-                for at in self._chunks(len(X), X.shape[1])
-            ]
-        rows, energy, deviation, loose = map(np.concatenate, zip(*parts, strict=True))
-        return Completion(self.scaler.undo(rows), energy, deviation * self.scaler.scale, loose)
+            here, run = self.on(place), engine.run if place.is_host else map
+
+            def work(part: slice) -> Completion:
+                given, seen = place.put(X[part, some]), place.put(mask[part, some])
+                return Completion(*map(place.get, here._complete(given, seen, run)))
+
+            yield from place.each(work, chunks)
+
+    def _in_processes(
+        self, X: np.ndarray, mask: np.ndarray, chunks: list[slice], some: Any, place: Device
+    ) -> Iterator[Completion]:
+        """Complete several chunks at a time, each by a process of its own.
+
+        Threads wait for each other between the many small products of a step.
+        """
+        alone = replace(self, engine=clone(self.engine).set_params(n_jobs=1))
+        jobs = Parallel(n_jobs=self.engine.jobs, return_as="generator", max_nbytes=None)
+        work = delayed(LandmarkModel._alone)
+        yield from jobs(work(alone, X[part, some], mask[part, some]) for part in chunks)
+
+    def _alone(self, X: np.ndarray, mask: np.ndarray) -> Completion:
+        """Complete a chunk in this process."""
+        with self.engine.pool() as engine:
+            return self._complete(X, mask, engine.run)
+
+    def on(self, place: Device) -> LandmarkModel:
+        """Return the model with its arrays on a device."""
+        if place.is_host:
+            return self
+        put = place.put
+        return replace(
+            self,
+            scaler=ColumnScaler(put(self.scaler.centre), put(self.scaler.scale)),
+            energies=[
+                replace(energy, landmarks=put(energy.landmarks), factor=put(energy.factor))
+                for energy in self.energies
+            ],
+            pool=put(self.pool),
+            packing=self.engine.packing(place, len(self.energies[-1].landmarks)),
+        )
 
     def distance(self, X: np.ndarray) -> np.ndarray:
         """Return how far complete rows lie from the surface: their energy, in usual energies."""
         with self.engine.pool() as engine:
-            chunks = list(self._chunks(len(X), X.shape[1]))
+            chunks = list(self._chunks(len(X), X.shape[1], Device()))
             E = engine.run(lambda at: evenly(self.energies[-1], self.scaler.apply(X[at])), chunks)
             return np.maximum(np.concatenate(list(E)), 0) / self._usual
 
     def settled(self, X: np.ndarray, mask: np.ndarray, run: Run = map) -> Completion:
         """Judge rows that were completed jointly, scaled; only those not determined change."""
-        rows = X.copy()
+        joint = replace(self, packing=PLAIN)
         energy = np.maximum(self.energies[-1].value(X), 0)
-        measured = self._measure(Holes(mask), rows, run)
-        return self._blend(rows, mask, energy, *measured, run)
+        measured = joint._measure(Holes(mask), X, run)
+        return joint._blend(X.copy(), mask, energy, *measured, run)
 
-    def _scaled(self, X: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        return self.scaler.apply_observed(X, mask).astype(self.engine.dtype, copy=False)
-
-    def _chunks(self, n: int, m: int) -> Iterator[slice]:
-        size = int(self.engine.bytes_for_blocks / (PER_ENTRY * m))
-        size = max(64, min(CHUNK, size))
+    def _chunks(self, n: int, m: int, place: Device) -> Iterator[slice]:
+        together = self.engine.jobs if self.engine.many(n, place) else 1
+        size = int(self.engine.bytes_for_blocks(place) / (PER_ENTRY * m * together))
+        size = max(64, min(CHUNK if place.is_host else CARD_CHUNK, size))
         return (slice(begin, begin + size) for begin in range(0, n, size))
 
-    def _complete(self, X: np.ndarray, mask: np.ndarray, run: Run) -> Completion:
-        """Complete scaled rows that hold zeros in their holes."""
-        holes = Holes(mask, even=True)
-        rows = X.copy()
-        energy = np.zeros(len(X), dtype=X.dtype)
+    def _complete(self, X: Array, mask: Array, run: Run) -> Completion:
+        """Complete rows, in the user's units; their holes may hold anything."""
+        xp = array_namespace(X)
+        X = self.scaler.apply_observed(X, mask)
+        X = xp.astype(X, self.pool.dtype, copy=False)
+        holes = Holes(mask, self.packing)
+        rows, energy, going = xp.asarray(X, copy=True), X[:, 0] * 0, mask[:, 0] & False
         done = run(partial(self._walk, X, mask), holes.blocks)
-        for block, (found, E) in zip(holes.blocks, done, strict=True):
-            rows[block.rows], energy[block.rows] = found, E
-        hard = np.flatnonzero(energy > DOUBT * self._usual)
-        if len(hard):
-            tried = try_starts(self.energies, X[hard], mask[hard], self.lenders, even=True, run=run)
+        for block, (found, E, moves) in zip(holes.blocks, done, strict=True):
+            rows[block.rows, :], energy[block.rows], going[block.rows] = found, E, moves
+        self._polish(rows, mask, energy, xp.nonzero(going)[0], run)
+        hard = xp.nonzero(energy > DOUBT * self._usual)[0]
+        if hard.shape[0]:
+            some, seen = xp.take(X, hard, axis=0), xp.take(mask, hard, axis=0)
+            packing = self.packing
+            tried = try_starts(self.energies, some, seen, self.lenders, packing=packing, run=run)
             found, lowest = tried.best()
-            better = lowest < energy[hard]
-            rows[hard[better]], energy[hard[better]] = found[better], lowest[better]
+            better = lowest < xp.take(energy, hard)
+            rows[hard[better], :], energy[hard[better]] = found[better, :], lowest[better]
         measured = self._measure(holes, rows, run)
-        return self._blend(rows, mask, energy, *measured, run, even=True)
+        blended = self._blend(rows, mask, energy, *measured, run)
+        scaled = blended.deviation * self.scaler.scale
+        return blended._replace(rows=self.scaler.undo(blended.rows), deviation=scaled)
 
-    def _walk(self, X: np.ndarray, mask: np.ndarray, block: Block) -> tuple[np.ndarray, np.ndarray]:
-        """Complete one block from the nearest neighbour of each row."""
-        rows, seen = X[block.rows], mask[block.rows]
-        rows = np.where(seen, rows, self.pool[nearest(rows, seen, self.pool, 1)[:, 0]])
+    def _walk(self, X: Array, mask: Array, block: Block) -> tuple[Array, Array, Array]:
+        """Complete one block from the nearest neighbour of each row; say which still move."""
+        xp = array_namespace(X)
+        rows, seen = xp.take(X, block.rows, axis=0), xp.take(mask, block.rows, axis=0)
+        neighbours = nearest(rows, seen, self.pool, 1)[:, 0]
+        rows = xp.where(seen, rows, xp.take(self.pool, neighbours, axis=0))
         begin, lowest = rows, self.energies[-1].value(rows)
-        damping, E = np.full(len(rows), 0.1, dtype=X.dtype), rows[:, 0]
-        for energy in self.energies:
-            last = energy is self.energies[-1]
-            rows, E, damping = block.settle(energy, rows, damping, LAST_STEPS if last else 1)
+        damping, E, before = rows[:, 0] * 0 + 0.1, lowest, rows
+        for energy in (*self.energies, self.energies[-1]):
+            before = rows
+            rows, E, damping = block.settle(energy, rows, damping, 1)
+        moved = xp.sum((rows - before) ** 2, axis=1)
+        going = (moved > (AT_REST * self._unit) ** 2) | (moved == 0)  # 0: a step that was refused
         stays = lowest <= E  # coarse energies lead a row away that begins in its place
-        return np.where(stays[:, None], begin, rows), np.maximum(np.minimum(lowest, E), 0)
+        E = xp.where(stays, lowest, E)
+        return xp.where(stays[:, None], begin, rows), xp.clip(E, 0.0, None), going & ~stays
 
-    def _measure(self, holes: Holes, rows: np.ndarray, run: Run) -> tuple[np.ndarray, np.ndarray]:
+    def _polish(self, rows: Array, mask: Array, energy: Array, who: Array, run: Run) -> None:
+        """Let rows that still move come to rest; writes into rows and energy."""
+        if not who.shape[0]:
+            return
+        xp = array_namespace(rows)
+        holes, some = Holes(xp.take(mask, who, axis=0), self.packing), xp.take(rows, who, axis=0)
+        damping = some[:, 0] * 0 + EASY
+        rows[who, :], E, _ = holes.settle(self.energies[-1], some, damping, POLISH, run)
+        energy[who] = xp.clip(E, 0.0, None)
+
+    def _measure(self, holes: Holes, rows: Array, run: Run) -> tuple[Array, Array]:
         """Return how far each cell may be off, and which rows are loose."""
-        into, reach = np.zeros_like(rows), np.zeros(len(rows), dtype=rows.dtype)
+        xp = array_namespace(rows)
+        into, reach = xp.zeros_like(rows), rows[:, 0] * 0
         work = partial(deviations, self.energies[-1], rows, budget=self._usual)
         for block, (found, far) in zip(holes.blocks, run(work, holes.blocks), strict=True):
-            into[block.rows] = block.fill(found, into[block.rows])
+            into[block.rows, :] = block.fill(found, xp.take(into, block.rows, axis=0))
             reach[block.rows] = far
         return into, reach > LOOSE * self._unit
 
     def _blend(
-        self,
-        rows: np.ndarray,
-        mask: np.ndarray,
-        energy: np.ndarray,
-        deviation: np.ndarray,
-        loose: np.ndarray,
-        run: Run,
-        even: bool = False,
+        self, rows: Array, mask: Array, energy: Array, deviation: Array, loose: Array, run: Run
     ) -> Completion:
         """Give rows that may be elsewhere the mean of their plausible completions."""
-        who = np.flatnonzero(np.sqrt(np.sum(deviation**2, axis=1)) > UNSURE * self._unit)
-        if len(who):
-            judges = self.energies[-2:]
-            tried = try_starts(judges, rows[who], mask[who], self.lenders, PLAUSIBLE, 2, even, run)
+        xp = array_namespace(rows)
+        far = xp.sum(deviation**2, axis=1) > (UNSURE * self._unit) ** 2
+        who = xp.nonzero(far)[0]
+        if who.shape[0]:
+            judges, packing = self.energies[-2:], self.packing
+            some, seen, E = (xp.take(A, who, axis=0) for A in (rows, mask, energy))
+            tried = try_starts(judges, some, seen, self.lenders, PLAUSIBLE, 2, packing, run)
             both = Candidates(
-                np.concatenate([rows[who][:, None], tried.rows], axis=1),
-                np.concatenate([energy[who][:, None], np.maximum(tried.energy, 0)], axis=1),
+                xp.concat([some[:, None], tried.rows], axis=1),
+                xp.concat([E[:, None], xp.clip(tried.energy, 0.0, None)], axis=1),
             )
             mixed, ambiguous = both.blend(self._usual, self._unit)
-            rows[who] = np.where(mask[who] | ~ambiguous[:, None], rows[who], mixed)
+            rows[who, :] = xp.where(seen | ~ambiguous[:, None], some, mixed)
         return Completion(rows, energy, deviation * self.calibration, loose)

@@ -15,9 +15,9 @@ import numpy as np
 from array_api_compat import array_namespace
 from sklearn.base import BaseEstimator
 
+from polycomplete._arrays import Array, median
 from polycomplete._checks import check_numbers
-from polycomplete.kernels import Array
-from polycomplete.landmarks.engine import LandmarkProblem, ladder
+from polycomplete.landmarks.engine import MOST, LandmarkProblem, ladder
 from polycomplete.rows import Holes, RowEnergy, retry
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
 from polycomplete.solvers.stages import stages
@@ -112,14 +112,14 @@ class Sweeps(BaseEstimator):
         try:
             for smoothing in run.shrink(self.first, end, BRISK):
                 while len(grid) > 1 and smoothing <= grid[0]:
-                    yield grid.pop(0), run.X
-            yield end, run.X
+                    yield grid.pop(0), run.completed
+            yield end, run.completed
             if run.rescue(end):
                 for _ in run.shrink(end, end):
                     pass
         except Stopped:
             pass
-        yield grid[0], run.X
+        yield grid[0], run.completed
 
     def solve(
         self, problem: LandmarkProblem, smoothing: float, begin: np.ndarray | None = None
@@ -147,7 +147,7 @@ class Sweeps(BaseEstimator):
             stop = "converged" if run.arrived else "max_iter"
         except Stopped as ended:
             stop = ended.reason
-        return run.monitor.result(run.X, stop, problem.kernel)
+        return run.monitor.result(run.completed, stop, problem.kernel)
 
 
 class SweepRun:
@@ -160,12 +160,21 @@ class SweepRun:
         self.monitor = Monitor(solver.time_limit, solver.callback)
         self.rng = np.random.default_rng(solver.random_state)
         X, mask = problem.X, problem.mask
-        self.X = fill(X, mask, solver.start) if begin is None else np.where(mask, X, begin)
+        X = fill(X, mask, solver.start) if begin is None else np.where(mask, X, begin)
+        # From here on everything is where the engine works.
+        self.device = problem.device
+        self.X: Array = self.device.put(X)
         self.before = self.X
-        self.holes = Holes(mask)
-        self.damping = np.full(len(mask), 0.1, dtype=self.X.dtype)
+        packing = problem.engine.packing(self.device, MOST)
+        self.holes = Holes(self.device.put(mask), packing)
+        self.damping = self.X[:, 0] * 0 + 0.1
         self.smoothing, self.arrived = solver.first, False
         self.count = problem.fewest
+
+    @property
+    def completed(self) -> np.ndarray:
+        """The rows as they are."""
+        return self.device.get(self.X)
 
     def shrink(self, first: float, last: float, slowest: float = SLOWEST) -> Iterator[float]:
         """Sweep while the smoothing shrinks, and some more; yield the smoothing of each sweep."""
@@ -196,22 +205,25 @@ class SweepRun:
         spectrum = problem.spectrum(Y, self.count, self.rng)
         energy, self.smoothing = spectrum.energy(gamma), smoothing
         self.before = self.X
-        self.X, E, self.damping = self.holes.settle(energy, Y, self.damping, run=problem.engine.run)
+        self.X, E, self.damping = self.holes.settle(energy, Y, self.damping, run=problem.run)
         self.count = problem.more(self.count, spectrum, gamma, GROW)
         self.monitor.note(float(xp.mean(E)), smoothing)
         squared = xp.sum((self.X - self.before) ** 2, axis=1) * problem.kernel.metric(self.X)[0]
-        return float(np.median(squared)) / gamma
+        return median(squared) / gamma
 
     def rescue(self, smoothing: float) -> int:
         """Give rows second chances; return how many moved."""
         X, problem = self.X, self.problem
         gammas = [problem.gamma(step) for step in ladder(smoothing)]
 
-        def learn(rows: np.ndarray) -> list[RowEnergy]:
-            spectrum = problem.spectrum(X[rows], min(self.count, len(rows)), self.rng, rows)
+        def learn(rows: Array) -> list[RowEnergy]:
+            count = min(self.count, rows.shape[0])
+            some = array_namespace(X).take(X, rows, axis=0)
+            spectrum = problem.spectrum(some, count, self.rng, self.device.get(rows))
             return [spectrum.energy(gamma) for gamma in gammas]
 
-        self.X, moved = retry(learn, X, problem.mask, gammas[-1], self.rng, problem.engine.run)
-        self.damping[:] = 0.1
+        mask, packing, run = self.holes.mask, self.holes.packing, problem.run
+        self.X, moved = retry(learn, X, mask, gammas[-1], self.rng, packing, run)
+        self.damping = self.X[:, 0] * 0 + 0.1
         logger.info("%.1f s: started %d rows again", self.monitor.seconds, moved)
         return moved

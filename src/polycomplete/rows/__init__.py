@@ -1,7 +1,7 @@
 """One row at a time: the energy of a row given the others, and how to complete it."""
 
 from polycomplete.rows.energy import Expansion, RowEnergy, learn
-from polycomplete.rows.holes import Block, Holes, Run
+from polycomplete.rows.holes import PLAIN, Block, Holes, Packing, Run
 from polycomplete.rows.pivots import pivots
 from polycomplete.rows.restarts import retry, try_starts
 from polycomplete.rows.solve import Candidates, candidates, evenly, near, nearest, padded, settle
@@ -9,10 +9,12 @@ from polycomplete.rows.spread import LOOSE, deviations, deviations_in_place
 
 __all__ = [
     "LOOSE",
+    "PLAIN",
     "Block",
     "Candidates",
     "Expansion",
     "Holes",
+    "Packing",
     "RowEnergy",
     "Run",
     "candidates",

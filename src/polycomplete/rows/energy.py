@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from polycomplete.kernels import Array, Kernel
+from polycomplete._arrays import Array
+from polycomplete.kernels import Kernel
 from polycomplete.linear import eigenpairs
 
 __all__ = ["Expansion", "RowEnergy", "learn"]

@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 from array_api_compat import array_namespace, device
 
-from polycomplete.kernels import Array
+from polycomplete._arrays import Array
 from polycomplete.rows.energy import Expansion, RowEnergy
 from polycomplete.rows.wide import newton_step, pays
 
-__all__ = ["Block", "Holes"]
+__all__ = ["EVEN_ROWS", "PLAIN", "Block", "Holes", "Packing", "Run"]
 
 BLOCK_ENTRIES = 2560  # rows × columns of a block: its derivatives fit the cache of a few cores
-SMALLEST = 32  # rows of a block: fewer cost more in calls than they save in padding
+EVEN_ROWS = 128  # at a time where only the shape matters
+ROUNDING = 50  # digits of the last place by which an energy may be wrong
 LEAST, MOST = 1e-9, 1e3  # of the damping
 
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # map, or that of a pool
@@ -107,10 +107,12 @@ class Block:
         """Take Levenberg–Marquardt steps with these rows; return them, energies and dampings."""
         xp = array_namespace(rows)
         E = rows[:, 0] * 0
+        # Near its place the energy of a row is rounding, while its gradient still has digits.
+        blur = ROUNDING * float(xp.finfo(rows.dtype).eps) * energy.kernel.diagonal(rows)
         for _ in range(steps):
             before, trial = self.propose(energy, rows, damping)
             after = energy.value(trial)
-            good = after <= before  # False for NaN, so that a wild step is never taken
+            good = after <= before + blur  # False for NaN, so that a wild step is never taken
             rows = xp.where(good[:, None], trial, rows)
             E = xp.where(good, after, before)
             damping = xp.clip(xp.where(good, damping * 0.2, damping * 10.0), LEAST, MOST)
@@ -127,71 +129,99 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Packing:
+    """How rows are put into blocks.
+
+    Attributes
+    ----------
+    even : bool
+        Blocks of a shape that depends on a row's own number of holes alone, padded where rows run
+        out: then the bits of a row do not depend on the rows that come with it.
+    entries : int
+        Rows × columns of a block. By default its derivatives fit the cache of a few cores; a card
+        wants large ones.
+    smallest : int
+        Rows of a block: fewer cost more in calls than they save in padding.
+    """
+
+    even: bool = False
+    entries: int = BLOCK_ENTRIES
+    smallest: int = 32
+
+    def rows(self, columns: int) -> int:
+        """Return how many rows go together where nothing but their number matters."""
+        return max(EVEN_ROWS, self.entries // columns)
+
+
+PLAIN = Packing()
+
+
+@dataclass(frozen=True)
 class Holes:
     """The missing entries of rows, in blocks.
 
     Attributes
     ----------
-    mask : ndarray of bool, shape (n, m)
-        True where observed.
-    even : bool
-        Blocks of a shape that depends on a row's own number of holes alone, padded where rows run
-        out: then the bits of a row do not depend on the rows that come with it.
-    like : array, optional
-        The rows, where they are of another library than NumPy or on a device.
+    mask : array of bool, shape (n, m)
+        True where observed; of the library and on the device of the rows.
+    packing : Packing
+        How rows are put into blocks.
 
     Examples
     --------
+    >>> import numpy as np
     >>> holes = Holes(np.array([[True, False], [True, True], [False, False]]))
     >>> [block.rows.tolist() for block in holes.blocks]
     [[0, 2]]
     """
 
-    mask: np.ndarray
-    even: bool = False
-    like: Array = None
+    mask: Array
+    packing: Packing = PLAIN
 
     @cached_property
     def blocks(self) -> list[Block]:
         """The rows with holes, those with about as many together."""
-        m = self.mask.shape[1]
-        count = m - self.mask.sum(axis=1)
+        xp, where = array_namespace(self.mask), device(self.mask)
+        count = xp.sum(xp.astype(~self.mask, xp.int64), axis=1)
         # Holes first, in their order; behind them the observed entries, as padding.
-        order = np.argsort(self.mask, axis=1, kind="stable")
-        back = np.argsort(order, axis=1, kind="stable")
-        groups = self._even_groups(count) if self.even else self._groups(count)
+        order = xp.argsort(xp.astype(self.mask, xp.uint8), axis=1, stable=True)
+        back = xp.argsort(order, axis=1, stable=True)
+        groups = self._even_groups(count) if self.packing.even else self._groups(count)
         return [
-            self._on_device(
-                rows, order[rows], back[rows], np.arange(k)[None, :] >= count[rows][:, None]
+            Block(
+                rows,
+                xp.take(order, rows, axis=0),
+                xp.take(back, rows, axis=0),
+                xp.arange(k, device=where)[None, :] >= xp.take(count, rows)[:, None],
             )
             for rows, k in groups
         ]
 
-    def _groups(self, count: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+    def _groups(self, count: Array) -> Iterator[tuple[Array, int]]:
         """Yield rows with about as many holes, and the most of these."""
-        rows = np.argsort(count, kind="stable")
-        rows = rows[count[rows] > 0]
-        most = max(1, BLOCK_ENTRIES // self.mask.shape[1])
-        size = min(most, max(SMALLEST, len(rows) // 8))
-        for begin in range(0, len(rows), size):
+        xp = array_namespace(count)
+        rows = xp.argsort(count, stable=True)
+        rows = rows[xp.take(count, rows) > 0]
+        most = max(1, self.packing.entries // self.mask.shape[1])
+        size = min(most, max(self.packing.smallest, rows.shape[0] // 8))
+        for begin in range(0, rows.shape[0], size):
             group = rows[begin : begin + size]
             yield group, int(count[group[-1]])
 
-    def _even_groups(self, count: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+    def _even_groups(self, count: Array) -> Iterator[tuple[Array, int]]:
         """Yield as many rows each time, the last ones again with the first of their kind."""
+        xp, where = array_namespace(count), device(count)
         m = self.mask.shape[1]
-        size, step = max(SMALLEST, BLOCK_ENTRIES // m // SMALLEST * SMALLEST), max(1, m // 10)
+        least = self.packing.smallest
+        size = max(least, self.packing.entries // m // least * least)
+        step = max(1, m // 10)
         kind = -(-count // step)
-        for each in np.unique(kind[count > 0]):
-            rows = np.flatnonzero(kind == each)
-            for begin in range(0, len(rows), size):
-                yield rows[np.arange(begin, begin + size) % len(rows)], min(m, int(each) * step)
-
-    def _on_device(self, *parts: np.ndarray) -> Block:
-        if self.like is None:
-            return Block(*parts)
-        xp, where = array_namespace(self.like), device(self.like)
-        return Block(*(xp.asarray(part, device=where) for part in parts))
+        for each in xp.unique_values(kind[count > 0]):
+            rows = xp.nonzero(kind == each)[0]
+            n = rows.shape[0]
+            for begin in range(0, n, size):
+                again = xp.arange(begin, begin + size, device=where) % n
+                yield xp.take(rows, again), min(m, int(each) * step)
 
     def settle(
         self, energy: RowEnergy, X: Array, damping: Array, steps: int = 1, run: Run = map

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from polycomplete.kernels import Array, Kernel
+from polycomplete._arrays import Array
+from polycomplete.kernels import Kernel
 
 __all__ = ["pivots"]
 

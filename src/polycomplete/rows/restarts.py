@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from array_api_compat import array_namespace, device
 
+from polycomplete._arrays import Array, median
 from polycomplete.rows.energy import RowEnergy
-from polycomplete.rows.holes import Holes, Run
+from polycomplete.rows.holes import PLAIN, Holes, Packing, Run
 from polycomplete.rows.solve import Candidates, near
 
 __all__ = ["retry", "try_starts"]
@@ -23,17 +25,18 @@ SUSPICIOUS = 5.0  # ... if its energy is so many times the median
 GAIN = 0.5  # a row moves only if its energy falls at least to this share
 STARTS = 6
 
-Learn = Callable[[np.ndarray], Sequence[RowEnergy]]
+Learn = Callable[[Array], Sequence[RowEnergy]]
 
 
 def retry(
     learn: Learn,
-    X: np.ndarray,
-    mask: np.ndarray,
+    X: Array,
+    mask: Array,
     floor: float,
     rng: np.random.Generator,
+    packing: Packing = PLAIN,
     run: Run = map,
-) -> tuple[np.ndarray, int]:
+) -> tuple[Array, int]:
     """Start suspicious rows again; return the rows and how many moved.
 
     Parameters
@@ -41,18 +44,20 @@ def retry(
     learn : callable
         Takes the indices of some rows of X and returns what they show: row energies with
         decreasing smoothing. A row walks down these and is judged by the last.
-    X, mask : ndarrays of shape (n, m)
+    X, mask : arrays of shape (n, m)
         The current completion, and True where observed.
     floor : float
         γ of the last energy: differences below it mean nothing.
     rng : Generator
         Draws the halves.
+    packing : Packing
+        How rows are put into blocks.
     run : callable
         Maps over blocks: :func:`map`, or that of a pool of threads.
 
     Returns
     -------
-    X : ndarray of shape (n, m)
+    X : array of shape (n, m)
         The completion with better places for some rows.
     moved : int
         How many.
@@ -69,57 +74,63 @@ def retry(
     >>> retry(learn, stuck, mask, 1e-6, np.random.default_rng(0))[1]
     1
     """
-    half = len(X) // 2
+    xp, n = array_namespace(X), X.shape[0]
+    half = n // 2
     if not half:
         return X, 0
-    order = rng.permutation(len(X))
-    halves = np.sort(order[:half]), np.sort(order[half:])
+    order = rng.permutation(n)
+    halves = [xp.asarray(np.sort(part), device=device(X)) for part in (order[:half], order[half:])]
     judges = [learn(rows)[-1] for rows in halves]
     trusted = [_trusted(X, rows, judge) for rows, judge in zip(halves, judges[::-1], strict=True)]
-    better, moved = X.copy(), 0
+    better, moved = xp.asarray(X, copy=True), 0
     for rows, lenders in zip(halves, trusted[::-1], strict=True):
-        who, found = _restart(learn(lenders), X, mask, rows, X[lenders], floor, run)
-        better[who] = found
-        moved += len(who)
+        pool = xp.take(X, lenders, axis=0)
+        who, found = _restart(learn(lenders), X, mask, rows, pool, floor, packing, run)
+        better[who, :] = found
+        moved += who.shape[0]
     return better, moved
 
 
-def _trusted(X: np.ndarray, rows: np.ndarray, judge: RowEnergy) -> np.ndarray:
+def _trusted(X: Array, rows: Array, judge: RowEnergy) -> Array:
     """Return the better ones of some rows."""
-    order = np.argsort(judge.value(X[rows]), kind="stable")
-    return np.sort(rows[order[: max(1, int((1 - UNTRUSTED) * len(rows)))]])
+    xp = array_namespace(X)
+    order = xp.argsort(judge.value(xp.take(X, rows, axis=0)), stable=True)
+    return xp.sort(xp.take(rows, order[: max(1, int((1 - UNTRUSTED) * rows.shape[0]))]))
 
 
 def _restart(
     judges: Sequence[RowEnergy],
-    X: np.ndarray,
-    mask: np.ndarray,
-    rows: np.ndarray,
-    pool: np.ndarray,
+    X: Array,
+    mask: Array,
+    rows: Array,
+    pool: Array,
     floor: float,
+    packing: Packing,
     run: Run,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[Array, Array]:
     """Return those of these rows that found a better place, and that place."""
-    energy = np.maximum(judges[-1].value(X[rows]), 0) + floor
-    worst = np.argsort(-energy, kind="stable")[: max(1, int(SUSPECTS * len(rows)))]
-    movable = ~mask[rows[worst]].all(axis=1)
-    worst = worst[movable & (energy[worst] > SUSPICIOUS * np.median(energy))]
-    who = rows[worst]
-    if not len(who):
-        return who, X[who]
-    found, lowest = try_starts(judges, X[who], mask[who], pool, run=run).best()
-    good = np.maximum(lowest, 0) + floor < GAIN * energy[worst]
+    xp = array_namespace(X)
+    energy = xp.clip(judges[-1].value(xp.take(X, rows, axis=0)), 0.0, None) + floor
+    worst = xp.argsort(-energy, stable=True)[: max(1, int(SUSPECTS * rows.shape[0]))]
+    movable = ~xp.all(xp.take(mask, xp.take(rows, worst), axis=0), axis=1)
+    worst = worst[movable & (xp.take(energy, worst) > SUSPICIOUS * median(energy))]
+    who = xp.take(rows, worst)
+    if not who.shape[0]:
+        return who, xp.take(X, who, axis=0)
+    some, seen = xp.take(X, who, axis=0), xp.take(mask, who, axis=0)
+    found, lowest = try_starts(judges, some, seen, pool, packing=packing, run=run).best()
+    good = xp.clip(lowest, 0.0, None) + floor < GAIN * xp.take(energy, worst)
     return who[good], found[good]
 
 
 def try_starts(
     energies: Sequence[RowEnergy],
-    X: np.ndarray,
-    mask: np.ndarray,
-    pool: np.ndarray,
+    X: Array,
+    mask: Array,
+    pool: Array,
     k: int = STARTS,
     steps: int = 3,
-    even: bool = False,
+    packing: Packing = PLAIN,
     run: Run = map,
 ) -> Candidates:
     """Complete each row from its nearest neighbours, walking down all energies, or the last alone.
@@ -131,14 +142,15 @@ def try_starts(
     ----------
     energies : sequence of RowEnergy
         The same surface with decreasing smoothing.
-    X, mask : ndarrays of shape (n, m)
+    X, mask : arrays of shape (n, m)
         Rows, and what is observed of them.
-    pool : ndarray of shape (r, m)
+    pool : array of shape (r, m)
         Complete rows to start from.
     k, steps : int
         Neighbours of a row; steps for each energy, twice as many for the last alone.
-    even : bool
-        Make the bits of a row independent of its company.
+    packing : Packing
+        How rows are put into blocks; an even one makes the bits of a row independent of its
+        company.
     run : callable
         Maps over blocks.
 
@@ -157,16 +169,18 @@ def try_starts(
     >>> found.rows.shape, found.best()[0].round(3)
     ((1, 6, 2), array([[0.5 , 0.25]]))
     """
-    k = min(k, len(pool))
-    starts = pool[near(X, mask, pool, k)].reshape(len(X) * k, X.shape[1])
-    holes = Holes(np.repeat(mask, k, axis=0), even)
-    begin = np.where(holes.mask, np.repeat(X, k, axis=0), starts)
+    xp, (n, m) = array_namespace(X), X.shape
+    k = min(k, pool.shape[0])
+    together = packing.rows(m) if packing.even else max(1, min(n, packing.rows(m)))
+    starts = xp.take(pool, xp.reshape(near(X, mask, pool, k, together), (-1,)), axis=0)
+    holes = Holes(xp.repeat(mask, k, axis=0), packing)
+    begin = xp.where(holes.mask, xp.repeat(X, k, axis=0), starts)
     walks = [energies] if len(energies) == 1 else [energies, [energies[-1]] * 2]
     rows, found = [], []
     for walk in walks:
-        Y, damping, E = begin, np.full(len(begin), 0.1, dtype=X.dtype), np.empty(0)
+        Y, E, damping = begin, begin[:, 0], begin[:, 0] * 0 + 0.1
         for energy in walk:
             Y, E, damping = holes.settle(energy, Y, damping, steps, run)
-        rows.append(Y.reshape(len(X), k, X.shape[1]))
-        found.append(E.reshape(len(X), k))
-    return Candidates(np.concatenate(rows, axis=1), np.concatenate(found, axis=1))
+        rows.append(xp.reshape(Y, (n, k, m)))
+        found.append(xp.reshape(E, (n, k)))
+    return Candidates(xp.concat(rows, axis=1), xp.concat(found, axis=1))

@@ -11,12 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from array_api_compat import array_namespace, device
 
+from polycomplete._arrays import Array
 from polycomplete.rows.energy import RowEnergy
+from polycomplete.rows.holes import EVEN_ROWS
 
 __all__ = ["Candidates", "candidates", "evenly", "near", "nearest", "padded", "settle"]
 
-EVEN_ROWS = 128  # rows at a time where only the shape matters
 BLOCK_BYTES = 32e6  # of the largest array of a step: fits the cache of a few cores
 
 
@@ -24,15 +26,16 @@ BLOCK_BYTES = 32e6  # of the largest array of a step: fits the cache of a few co
 class Candidates:
     """Several completions of each row and their energies, (n, k, m) and (n, k)."""
 
-    rows: np.ndarray
-    energy: np.ndarray
+    rows: Array
+    energy: Array
 
-    def best(self) -> tuple[np.ndarray, np.ndarray]:
+    def best(self) -> tuple[Array, Array]:
         """Return the completion with the lowest energy of each row, and that energy."""
-        at = np.arange(len(self.rows)), np.argmin(self.energy, axis=1)
+        xp, n = array_namespace(self.rows), self.rows.shape[0]
+        at = xp.arange(n, device=device(self.rows)), xp.argmin(self.energy, axis=1)
         return self.rows[at], self.energy[at]
 
-    def blend(self, typical: float, unit: float) -> tuple[np.ndarray, np.ndarray]:
+    def blend(self, typical: float, unit: float) -> tuple[Array, Array]:
         """Return one completion of each row, and whether the row is ambiguous.
 
         A row whose plausible completions agree keeps the best one. Where they lie more than a few
@@ -40,14 +43,15 @@ class Candidates:
         has the smallest expected squared error. Plausible is an energy that is not far above the
         row's best, or above ``typical``, the usual energy of a row that is well determined.
         """
+        xp = array_namespace(self.rows)
         best, lowest = self.best()
-        scale = np.maximum(lowest, max(typical, 1e-300))[:, None]
-        weight = np.exp(-(self.energy - lowest[:, None]) / scale)
-        weight /= weight.sum(axis=1, keepdims=True)
-        mean = np.einsum("nk,nkm->nm", weight, self.rows)
-        spread = np.einsum("nk,nkm->n", weight, (self.rows - mean[:, None]) ** 2) ** 0.5
+        scale = xp.clip(lowest, max(typical, 1e-300), None)[:, None]
+        weight = xp.exp(-(self.energy - lowest[:, None]) / scale)
+        weight = (weight / xp.sum(weight, axis=1)[:, None])[:, :, None]
+        mean = xp.sum(weight * self.rows, axis=1)
+        spread = xp.sum(weight * (self.rows - mean[:, None]) ** 2, axis=(1, 2)) ** 0.5
         ambiguous = spread > 0.05 * unit
-        return np.where(ambiguous[:, None], mean, best), ambiguous
+        return xp.where(ambiguous[:, None], mean, best), ambiguous
 
 
 def padded(n: int, size: int) -> Iterator[tuple[np.ndarray, int]]:
@@ -72,9 +76,7 @@ def padded(n: int, size: int) -> Iterator[tuple[np.ndarray, int]]:
         yield np.arange(begin, begin + size) % n, min(size, n - begin)
 
 
-def nearest(
-    X: np.ndarray, mask: np.ndarray, pool: np.ndarray, k: int, own: np.ndarray | None = None
-) -> np.ndarray:
+def nearest(X: Array, mask: Array, pool: Array, k: int, own: Array | None = None) -> Array:
     """Return the k rows of ``pool`` nearest to each row of X on its observed entries, as indices.
 
     Parameters
@@ -98,18 +100,19 @@ def nearest(
     >>> nearest(np.array([[0.9, 0.0]]), np.array([[True, False]]), pool, k=2)
     array([[2, 0]])
     """
-    seen = mask.astype(X.dtype)
-    known = np.where(mask, X, 0)
-    distance = np.sum(known**2, axis=1)[:, None] - 2 * known @ pool.T + seen @ (pool**2).T
+    xp = array_namespace(X)
+    seen = xp.astype(mask, X.dtype)
+    known = xp.where(mask, X, 0)
+    distance = xp.sum(known**2, axis=1)[:, None] - 2 * known @ pool.T + seen @ (pool**2).T
     if own is not None:
-        inside = np.flatnonzero(own >= 0)
-        distance[inside, own[inside]] = np.inf
+        inside = xp.nonzero(own >= 0)[0]
+        distance[inside, own[inside]] = xp.inf
     if k == 1:
-        return np.argmin(distance, axis=1)[:, None]
-    return np.argsort(distance, axis=1, kind="stable")[:, :k]
+        return xp.argmin(distance, axis=1)[:, None]
+    return xp.argsort(distance, axis=1, stable=True)[:, :k]
 
 
-def near(X: np.ndarray, mask: np.ndarray, pool: np.ndarray, k: int) -> np.ndarray:
+def near(X: Array, mask: Array, pool: Array, k: int, size: int = EVEN_ROWS) -> Array:
     """Return what :func:`nearest` does, through blocks of one shape and so in bounded memory.
 
     Parameters
@@ -120,10 +123,12 @@ def near(X: np.ndarray, mask: np.ndarray, pool: np.ndarray, k: int) -> np.ndarra
         Complete rows.
     k : int
         How many neighbours.
+    size : int
+        Rows at a time.
 
     Returns
     -------
-    ndarray of int, shape (n, k)
+    array of int, shape (n, k)
 
     Examples
     --------
@@ -131,9 +136,12 @@ def near(X: np.ndarray, mask: np.ndarray, pool: np.ndarray, k: int) -> np.ndarra
     >>> near(np.array([[0.9, 0.0]]), np.array([[True, False]]), pool, k=2)
     array([[2, 0]])
     """
-    found = np.empty((len(X), k), dtype=int)
-    for at, inside in padded(len(X), EVEN_ROWS):
-        found[at[:inside]] = nearest(X[at], mask[at], pool, k)[:inside]
+    xp, n = array_namespace(X), X.shape[0]
+    found = xp.empty((n, k), dtype=xp.int64, device=device(X))
+    for indices, inside in padded(n, size):
+        at = xp.asarray(indices, device=device(X))
+        some = nearest(xp.take(X, at, axis=0), xp.take(mask, at, axis=0), pool, k)
+        found[at[:inside], :] = some[:inside, :]
     return found
 
 

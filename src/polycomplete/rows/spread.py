@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from array_api_compat import array_namespace
 
-from polycomplete.kernels import Array
+from polycomplete._arrays import Array
 from polycomplete.rows.energy import Expansion, RowEnergy
 from polycomplete.rows.holes import Block
 from polycomplete.rows.wide import WIDE
@@ -72,12 +72,21 @@ def _deviations(here: Expansion, mask: Array, budget: float) -> tuple[Array, Arr
     metric = here.a[:, None, None]
     H = here.hessian(mask, SOFTEST) / (2 * metric)
     H = xp.where((mask[:, :, None] & mask[:, None, :]), H * (2 * metric), H)  # ones stay ones
-    values, V = xp.linalg.eigh(H)
-    floored = xp.clip(values, SOFTEST, None)
-    variance = xp.sum(V * V / floored[:, None, :], axis=2) * (budget / here.a)[:, None]
-    softest = floored[:, 0]
+    # The inverse is all that most rows need, and several times cheaper than eigenvalues.
+    inverse = xp.linalg.inv(H)
+    variance = xp.linalg.diagonal(inverse)
+    # No direction is softer than the inverse of the trace says; rounding leaves negative ones.
+    firm = xp.all(variance > 0, axis=1) & (xp.sum(variance, axis=1) < 1 / SOFT)
+    softest = xp.sum(variance, axis=1) * 0 + 1.0
+    soft = xp.nonzero(~firm)[0]
+    if soft.shape[0]:
+        values, V = xp.linalg.eigh(xp.take(H, soft, axis=0))
+        floored = xp.clip(values, SOFTEST, None)
+        variance = xp.asarray(variance, copy=True)
+        variance[soft, :] = xp.sum(V * V / floored[:, None, :], axis=2)
+        softest[soft] = floored[:, 0]
     reach = xp.where(softest < SOFT, xp.sqrt(budget / (here.a * softest)), 0.0)
-    return xp.where(mask, 0.0, xp.sqrt(variance)), reach
+    return xp.where(mask, 0.0, xp.sqrt(variance * (budget / here.a)[:, None])), reach
 
 
 def deviations_in_place(

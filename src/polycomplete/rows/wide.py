@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from array_api_compat import array_namespace
 
-from polycomplete.kernels import Array
+from polycomplete._arrays import Array
 from polycomplete.rows.energy import RowEnergy
 
 __all__ = ["WIDE", "newton_step"]
