@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -17,6 +18,7 @@ from threadpoolctl import ThreadpoolController
 # cores that never paid, and on a busy machine it was many times slower (make bench-threads).
 SMALL = 1200
 MANY_ENTRIES = 10_000_000  # from which on threads pay for one pass over a matrix
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of mallopt
 PART_ENTRIES = 2**20  # of it that are worked on at a time
 
 Part = TypeVar("Part")
@@ -118,11 +120,14 @@ def _keep_freed_memory() -> None:
     """Make the C library keep what arrays give back, instead of returning it to the system.
 
     glibc asks the system for the memory of every array above a threshold, and fresh memory can
-    cost more than the arithmetic on it. The threshold follows the largest such array that was
-    ever freed, up to 32 MB; one of that size, never written to, settles it for the process.
+    cost more than the arithmetic on it. By itself the threshold grows with what is freed, but not
+    in processes that were started with other settings, as Dask's workers are: half as fast.
     Elsewhere nothing happens.
     """
-    del [np.empty(31 * 2**20, dtype=np.uint8)][:]
+    with suppress(OSError, AttributeError):
+        mallopt = ctypes.CDLL("libc.so.6").mallopt
+        mallopt(M_MMAP_THRESHOLD, 32 * 2**20)
+        mallopt(M_TRIM_THRESHOLD, 64 * 2**20)
 
 
 _keep_freed_memory()

@@ -176,7 +176,7 @@ def _tidy(target: Path) -> None:
 def _learn(completer: Any, rows: list[ParquetRows], progress: bool) -> None:
     """Learn from a sample of all files."""
     delayed = need("dask", "dask", "Computing with Dask").delayed
-    look = look_for(completer, next(iter(rows[0])).slice(0, 0))
+    look = look_for(completer, next(iter(rows[0])).schema.empty_table())  # a slice keeps all
     worker, counts = delayed(look, traverse=False), [each.count for each in rows]
     firsts = accumulate(counts[:-1], initial=0)
     found = [

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from polycomplete._optional import need
 from polycomplete.disk import complete_block
 from polycomplete.gathering import Gathered, naming
-from polycomplete.landmarks import LandmarkModel
+from polycomplete.landmarks import Landmark, LandmarkModel
 from polycomplete.streams import BlockCompleter
 
 __all__ = ["Look", "complete", "lean", "summed"]
@@ -129,6 +129,8 @@ def lean(completer: Any) -> Any:
     model = getattr(light, "model_", None)
     if isinstance(model, LandmarkModel):
         light.model_ = replace(model, engine=clone(model.engine).set_params(n_jobs=1))
+        if isinstance(light.engine, Landmark):
+            light.engine = clone(light.engine).set_params(n_jobs=1)
     return light
 
 

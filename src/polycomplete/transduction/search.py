@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from polycomplete._machine import cores
 from polycomplete.kernels import RBF
 from polycomplete.solvers.result import logger
 from polycomplete.tables.method import checked
@@ -23,6 +25,8 @@ LESS = 0.1  # ... tried where 0.3 was the best of them
 MULTIPLES = (1.0, 2.0)  # of a typical distance: classes have finer borders than surfaces
 FINEST = 1e-5  # smoothing: below, a target with noise is not followed
 GIVE_UP = 1.2  # a path that has come this far above its lowest loss is not followed further
+LONG = 10_000  # features of all rows from which on a case takes seconds
+HOPE = 1.5  # settings with so many times the lowest loss along a path are not fitted
 STEADY = 0.02  # a candidate must be better by this share to replace one before it
 
 
@@ -60,6 +64,8 @@ class Search:
         Known targets.
     hidden : list of ndarray of bool, shape (n,)
         Which of them are hidden; the losses of all draws are averaged.
+    known : dict
+        What fits gave so far.
 
     Examples
     --------
@@ -79,15 +85,18 @@ class Search:
     target: Target
     y: np.ndarray
     hidden: list[np.ndarray]
+    known: dict[tuple[Any, ...], np.ndarray] = field(default_factory=dict, repr=False)
 
     def best(self, weights: list[float], multiples: list[float | None]) -> Settings:
-        """Choose the weight with the first multiple, then the multiple with that weight."""
-        found = [self.settings(weight, multiples[0]) for weight in weights]
-        best = _lowest(found)
+        """Choose the weight with the first multiple, then the multiple with that weight.
+
+        The smoothing is chosen along a path; what is left is compared by fits.
+        """
+        best = self._judged(self._each(self.settings, [(each, multiples[0]) for each in weights]))
         if best.weight == min(weights) < 1 and len(weights) > 1:
-            best = _lowest([best, self.settings(LESS, multiples[0])])
+            best = self._judged([best, self.settings(LESS, multiples[0])])
         for multiple in multiples[1:]:
-            best = _lowest([best, self.settings(best.weight, multiple)])
+            best = self._judged([best, self.settings(best.weight, multiple)])
         logger.info("chose target weight %g, width %s, smoothing %s: loss %.3f",
                     best.weight, best.multiple, best.smoothing, best.loss)  # fmt: skip
         return best
@@ -103,18 +112,44 @@ class Search:
         own = None if np.isnan(smoothing) else smoothing
         return start._replace(smoothing=own, loss=losses[smoothing])
 
+    def _judged(self, found: list[Settings]) -> Settings:
+        """Return the settings whose fit has the lowest loss, of those that may."""
+        most = HOPE * min(each.loss for each in found)
+        hopeful = [each for each in found if each.loss <= most]
+        if len(hopeful) < 2:
+            return (hopeful or found)[0]
+        new = [each for each in hopeful if each[:-1] not in self.known]
+        fits = self._each(self._fits, [(each,) for each in new])
+        for each, fit in zip(new, fits, strict=True):
+            self.known[each[:-1]] = fit
+        losses = [self.target.loss(*self.answers(each)) for each in hopeful]
+        return _lowest([each._replace(loss=E) for each, E in zip(hopeful, losses, strict=True)])
+
+    def _each(self, work: Callable[..., Any], cases: list[tuple[Any, ...]]) -> list[Any]:
+        """Work on cases, by processes where each of them takes seconds."""
+        jobs = min(cores(), len(cases)) if self.features.size >= LONG else 1
+        if jobs < 2:
+            return [work(*case) for case in cases]
+        return Parallel(n_jobs=jobs)(delayed(work)(*case) for case in cases)
+
     def answers(self, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
         """Return what a fit with these settings gives for the hidden targets, and their truth.
 
         Along a path, rows are still on their way: what it gives is more timid than a fit, and
         probabilities that were calibrated on it are too bold.
         """
-        method = settings.prepare(self.method)
-        found = []
+        key = settings[:-1]
+        if key not in self.known:
+            self.known[key] = self._fits(settings)
+        return self.known[key], np.concatenate([self.y[hidden] for hidden in self.hidden])
+
+    def _fits(self, settings: Settings) -> np.ndarray:
+        """Return what fits give for the hidden targets."""
+        method, found = settings.prepare(self.method), []
         for hidden in self.hidden:
             joint = self._joint(settings.weight, hidden)
             found.append(self._decode(_fitted(method, joint), settings.weight, hidden))
-        return np.concatenate(found), np.concatenate([self.y[hidden] for hidden in self.hidden])
+        return np.concatenate(found)
 
     def _follow(self, method: Any, weight: float, hidden: np.ndarray) -> dict[float, float]:
         """Return the loss on hidden targets at each smoothing."""
