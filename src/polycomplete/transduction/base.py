@@ -15,6 +15,7 @@ from polycomplete.frames import find_missing, to_matrix
 from polycomplete.keeping import Savable
 from polycomplete.kernels import RBF
 from polycomplete.scaling import ColumnScaler, is_constant
+from polycomplete.streams import BlockCompleter
 from polycomplete.tables.method import checked, prepared
 from polycomplete.transduction.search import MULTIPLES, WEIGHTS, Search, Settings
 from polycomplete.transduction.targets import Target
@@ -22,8 +23,12 @@ from polycomplete.transduction.targets import Target
 __all__ = ["BaseTransducer"]
 
 ENTRIES = 12_000  # observed entries that are enough to choose by
-FEWEST = 300  # rows, however few entries are enough
-HIDE = 0.5  # of the known targets: with fewer, settings hardly differ
+#: Rows, however few entries are enough, and the share of their targets that is hidden: where rows
+#: without a target take part in the fit, and where they do not.
+FEWEST, HIDE = 450, 0.5
+FEWEST_APART, HIDE_APART = 600, 0.25
+PLENTY = 200  # known targets that are enough to learn from them alone
+CLEAR = 0.75  # ... if this share of their features is observed
 ENOUGH = 100  # hidden targets to judge by
 MOST_DRAWS = 3
 
@@ -42,6 +47,7 @@ class BaseTransducer(Savable, BaseEstimator):
 
     method: Any
     label_weight: float | str
+    learn_from: str
     max_rows: int
     random_state: Any
     verbose: int
@@ -51,27 +57,40 @@ class BaseTransducer(Savable, BaseEstimator):
         self._check()
         matrix, mask = self._validate(X, reset=True)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        rng = np.random.default_rng(seed)
-        train = self._training_rows(y, known, rng)
+        rng, method = np.random.default_rng(seed), prepared(self.method, seed, 0)
+        apart = self._apart(method, mask, known)
+        train = self._training_rows(y, known, apart, rng)
         self._take_features(matrix, mask, train)
         features, mask = self._features(matrix, mask), mask[:, self._seen]
-        self._target, method = target, prepared(self.method, seed, 0)
+        self._target = target
         with showing(self.verbose):
-            chosen, search = self._choose(method, features, mask, y, known, rng)
+            chosen, search = self._choose(method, features, mask, y, known, apart, rng)
             self.label_weight_, self.method_ = chosen.weight, chosen.prepare(method)
             self._calibrate(chosen, search)
             block = np.full((len(y), target.width), np.nan)
             block[known] = target.encode(y[known]) * self.label_weight_
             return self._decode_fitted(np.hstack([features, block]), train)
 
+    def _apart(self, method: Any, mask: np.ndarray, known: np.ndarray) -> bool:
+        """Return whether the surface is learned from the rows with a target alone.
+
+        Rows without one teach what missing features look like. But they support whatever target
+        they were given first, the more so the finer the smoothing: where few features are missing
+        they are better completed one by one.
+        """
+        if self.learn_from != "auto":
+            return self.learn_from == "labelled"
+        enough = int(np.count_nonzero(known)) >= PLENTY and float(mask[known].mean()) >= CLEAR
+        return enough and isinstance(method, BlockCompleter)
+
     def _training_rows(
-        self, y: np.ndarray, known: np.ndarray, rng: np.random.Generator
+        self, y: np.ndarray, known: np.ndarray, apart: bool, rng: np.random.Generator
     ) -> np.ndarray:
         """Return the rows that the surface is learned from: those with a target come first."""
-        if len(y) <= self.max_rows:
+        if len(y) <= self.max_rows and not apart:
             return np.arange(len(y))
         train = self._drawn(np.flatnonzero(known), y, self.max_rows, rng)
-        room = max(0, self.max_rows - len(train))
+        room = 0 if apart else max(0, self.max_rows - len(train))
         others = rng.choice(np.flatnonzero(~known), room, replace=False)
         return np.sort(np.concatenate([train, others]))
 
@@ -89,8 +108,12 @@ class BaseTransducer(Savable, BaseEstimator):
         """Fit the method; return the target of all rows, decoded."""
         if len(train) == len(joint):
             return self._decode(joint, self.method_.fit_transform(joint))
-        self.method_.fit(joint[train])
-        return self._decode(joint, self.method_.transform(joint))
+        completed, rest = np.empty_like(joint), np.ones(len(joint), dtype=bool)
+        rest[train] = False
+        found = self.method_.fit_transform(joint[train])
+        completed[train] = checked(self.method_, joint[train], found)
+        completed[rest] = checked(self.method_, joint[rest], self.method_.transform(joint[rest]))
+        return self._decode(joint, completed)
 
     def _complete(self, X: Any) -> np.ndarray:
         """Return the target of new rows, decoded."""
@@ -114,6 +137,7 @@ class BaseTransducer(Savable, BaseEstimator):
         mask: np.ndarray,
         y: np.ndarray,
         known: np.ndarray,
+        apart: bool,
         rng: np.random.Generator,
     ) -> tuple[Settings, Search | None]:
         """Choose what was left to be chosen, on rows whose target is known."""
@@ -123,13 +147,15 @@ class BaseTransducer(Savable, BaseEstimator):
         if _is_default(getattr(method, "kernel", None)):
             multiples = list(MULTIPLES)
         per_row = max(1.0, float(mask[known].sum(axis=1).mean()))
-        rows = self._drawn(np.flatnonzero(known), y, max(FEWEST, int(ENTRIES / per_row)), rng)
+        fewest = FEWEST_APART if apart else FEWEST
+        rows = self._drawn(np.flatnonzero(known), y, max(fewest, int(ENTRIES / per_row)), rng)
         varying = ~is_constant(np.nan_to_num(features[rows]), mask[rows])
         rows = rows[mask[rows][:, varying].any(axis=1)]
-        draws = _draws(self._strata(y[rows]), rng) if len(np.unique(y[rows])) > 1 else []
+        share = HIDE_APART if apart else HIDE
+        draws = _draws(self._strata(y[rows]), share, rng) if len(np.unique(y[rows])) > 1 else []
         if not draws:
             return Settings(weights[0], multiples[0], None, np.nan), None
-        search = Search(method, features[rows][:, varying], self._target, y[rows], draws)
+        search = Search(method, features[rows][:, varying], self._target, y[rows], draws, apart)
         return search.best(weights, multiples), search
 
     def _drawn(
@@ -169,6 +195,10 @@ class BaseTransducer(Savable, BaseEstimator):
         given = self.label_weight
         if given != "auto" and not (isinstance(given, Real) and 0 < float(given) < np.inf):
             raise ValueError(f'label_weight must be "auto" or a positive number, got {given!r}.')
+        if self.learn_from not in ("auto", "all", "labelled"):
+            raise ValueError(
+                f'learn_from must be "auto", "all" or "labelled", got {self.learn_from!r}.'
+            )
         if not isinstance(self.max_rows, Integral) or self.max_rows < 1:
             raise ValueError(f"max_rows must be a positive whole number, got {self.max_rows!r}.")
         if not (self.method is None or hasattr(self.method, "fit_transform")):
@@ -196,14 +226,14 @@ def _is_default(kernel: Any) -> bool:
     return isinstance(kernel, RBF) and kernel.get_params() == RBF().get_params()
 
 
-def _draws(strata: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
+def _draws(strata: np.ndarray, share: float, rng: np.random.Generator) -> list[np.ndarray]:
     """Return which known targets are hidden, several times where they are few."""
     hidden: list[np.ndarray] = []
     while len(hidden) < MOST_DRAWS and sum(map(np.count_nonzero, hidden)) < ENOUGH:
         draw = np.zeros(len(strata), dtype=bool)
         for stratum in np.unique(strata):
             rows = rng.permutation(np.flatnonzero(strata == stratum))
-            draw[rows[: int(HIDE * len(rows) + rng.random() * (len(rows) > 1))]] = True
+            draw[rows[: int(share * len(rows) + rng.random() * (len(rows) > 1))]] = True
         if not draw.any():
             break
         hidden.append(draw)

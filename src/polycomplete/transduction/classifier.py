@@ -19,8 +19,9 @@ __all__ = ["TransductiveClassifier"]
 class TransductiveClassifier(ClassifierMixin, BaseTransducer):
     """Classify rows with missing features by completing [features, indicators of the labels].
 
-    The features of unlabelled rows take part in learning the surface, and missing features and
-    missing labels are found together. Features are standardised by their observed entries.
+    Missing features and missing labels are found together. Where labels are few or many features
+    are missing, unlabelled rows take part in learning the surface. Features are standardised by
+    their observed entries.
 
     Parameters
     ----------
@@ -32,6 +33,10 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
     unlabeled : object, default="auto"
         What stands for a missing label in y, besides None and NaN. "auto": the number −1; where
         y holds −1 and 1 alone, say −1 (missing) or None (a class).
+    learn_from : {"auto", "all", "labelled"}, default="auto"
+        The rows that the surface is learned from. "labelled": those whose target is known; the
+        others are completed row by row. "auto" does so where there are 200 of them or more and
+        at least three quarters of their features are observed, and takes all rows elsewhere.
     max_rows : int, default=3000
         With more rows, the surface is learned from so many, labelled ones first, of rare classes
         more than their share and of each at least one; the others are completed row by row.
@@ -79,6 +84,7 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         method: Any = None,
         label_weight: float | str = "auto",
         unlabeled: Any = "auto",
+        learn_from: str = "auto",
         max_rows: int = 3000,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -86,6 +92,7 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         self.method = method
         self.label_weight = label_weight
         self.unlabeled = unlabeled
+        self.learn_from = learn_from
         self.max_rows = max_rows
         self.random_state = random_state
         self.verbose = verbose

@@ -24,6 +24,10 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
         kernel where nothing is said of it, are chosen by hiding known values of y.
     label_weight : "auto" or float, default="auto"
         The weight of the target; a feature has 1. "auto" chooses by hiding known values.
+    learn_from : {"auto", "all", "labelled"}, default="auto"
+        The rows that the surface is learned from. "labelled": those whose target is known; the
+        others are completed row by row. "auto" does so where there are 200 of them or more and
+        at least three quarters of their features are observed, and takes all rows elsewhere.
     max_rows : int, default=3000
         With more rows, the surface is learned from so many, those with a known target first, and
         the others are completed row by row.
@@ -61,12 +65,14 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
         self,
         method: Any = None,
         label_weight: float | str = "auto",
+        learn_from: str = "auto",
         max_rows: int = 3000,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
         self.method = method
         self.label_weight = label_weight
+        self.learn_from = learn_from
         self.max_rows = max_rows
         self.random_state = random_state
         self.verbose = verbose

@@ -64,6 +64,9 @@ class Search:
         Known targets.
     hidden : list of ndarray of bool, shape (n,)
         Which of them are hidden; the losses of all draws are averaged.
+    apart : bool
+        Rows with a hidden target are completed one by one after a fit of the others, instead of
+        with them.
     known : dict
         What fits gave so far.
 
@@ -85,12 +88,14 @@ class Search:
     target: Target
     y: np.ndarray
     hidden: list[np.ndarray]
+    apart: bool = False
     known: dict[tuple[Any, ...], np.ndarray] = field(default_factory=dict, repr=False)
 
     def best(self, weights: list[float], multiples: list[float | None]) -> Settings:
         """Choose the weight with the first multiple, then the multiple with that weight.
 
-        The smoothing is chosen along a path; what is left is compared by fits.
+        The smoothing is chosen along a path. So is the rest where hidden rows take part in the fit,
+        too; rows that come later may fare otherwise, and are judged by fits.
         """
         best = self._judged(self._each(self.settings, [(each, multiples[0]) for each in weights]))
         if best.weight == min(weights) < 1 and len(weights) > 1:
@@ -113,11 +118,11 @@ class Search:
         return start._replace(smoothing=own, loss=losses[smoothing])
 
     def _judged(self, found: list[Settings]) -> Settings:
-        """Return the settings whose fit has the lowest loss, of those that may."""
+        """Return the settings with the lowest loss, of fits where these may be different."""
         most = HOPE * min(each.loss for each in found)
         hopeful = [each for each in found if each.loss <= most]
-        if len(hopeful) < 2:
-            return (hopeful or found)[0]
+        if len(hopeful) < 2 or not self.apart:
+            return _lowest(found)
         new = [each for each in hopeful if each[:-1] not in self.known]
         fits = self._each(self._fits, [(each,) for each in new])
         for each, fit in zip(new, fits, strict=True):
@@ -148,14 +153,15 @@ class Search:
         method, found = settings.prepare(self.method), []
         for hidden in self.hidden:
             joint = self._joint(settings.weight, hidden)
-            found.append(self._decode(_fitted(method, joint), settings.weight, hidden))
+            block = _fitted(method, joint, hidden if self.apart else None)[hidden]
+            found.append(self._decode(block, settings.weight))
         return np.concatenate(found)
 
     def _follow(self, method: Any, weight: float, hidden: np.ndarray) -> dict[float, float]:
         """Return the loss on hidden targets at each smoothing."""
         losses: dict[float, float] = {}
         for smoothing, completed in _path(method, self._joint(weight, hidden)):
-            decoded = self._decode(completed, weight, hidden)
+            decoded = self._decode(completed[hidden], weight)
             losses[smoothing] = loss = self.target.loss(decoded, self.y[hidden])
             if smoothing < FINEST or loss > GIVE_UP * min(losses.values()):
                 break
@@ -166,8 +172,8 @@ class Search:
         block[hidden] = np.nan
         return np.hstack([self.features, block])
 
-    def _decode(self, completed: np.ndarray, weight: float, hidden: np.ndarray) -> np.ndarray:
-        return self.target.decode(completed[hidden, -self.target.width :] / weight)
+    def _decode(self, completed: np.ndarray, weight: float) -> np.ndarray:
+        return self.target.decode(completed[:, -self.target.width :] / weight)
 
 
 def _path(method: Any, joint: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
@@ -178,10 +184,16 @@ def _path(method: Any, joint: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
         yield np.nan, _fitted(method, joint)
 
 
-def _fitted(method: Any, joint: np.ndarray) -> np.ndarray:
+def _fitted(method: Any, joint: np.ndarray, later: np.ndarray | None = None) -> np.ndarray:
+    """Complete rows, some of them after a fit of the others."""
     with warnings.catch_warnings():  # the fit on all rows will say it
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return checked(method, joint, method.fit_transform(joint))
+        if later is None:
+            return checked(method, joint, method.fit_transform(joint))
+        completed = joint.copy()
+        method.fit(joint[~later])
+        completed[later] = checked(method, joint[later], method.transform(joint[later]))
+        return completed
 
 
 def _lowest(found: list[Settings]) -> Settings:

@@ -160,4 +160,4 @@ def trial(setting: Mapping[str, Any], method: str, seed: int) -> dict[str, float
     return found
 
 
-LABELS = Family("labels", 2, trial, prepare)
+LABELS = Family("labels", 3, trial, prepare)
