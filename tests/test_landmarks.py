@@ -25,6 +25,7 @@ from polycomplete import (
     metrics,
 )
 from polycomplete.exact import ExactProblem
+from polycomplete.landmarks import engine
 from polycomplete.landmarks.energy import Spectrum
 from polycomplete.landmarks.features import moments, whiten
 from polycomplete.rows import Holes, deviations, learn, near, nearest
@@ -184,6 +185,19 @@ def test_auto_takes_landmarks_beyond_small_data(method):
     assert type(method(smoothing=1e-3).fit(given[:60]).engine_) is Exact
     with pytest.raises(TypeError, match="goes with the solver Sweeps"):
         method(engine="landmark", solver=Continuation()).fit(given)
+
+
+def test_processes_do_not_change_the_answer(monkeypatch, problem):
+    X, mask = problem
+    given = masks.apply(X, mask)
+    pmc = PMC(engine=Landmark(n_jobs=2), smoothing=1e-4, random_state=3).fit(given)
+    alone = pmc.model_.completion(given, mask)
+    monkeypatch.setattr(engine, "MANY_HERE", 10)
+    columns = np.arange(X.shape[1])
+    for some in (None, columns):
+        shared = pmc.model_.completion(given, mask, some)
+        for one, two in zip(alone, shared, strict=True):
+            assert_array_equal(one, two)
 
 
 def test_threads_and_seeds_do_not_change_the_answer(problem):

@@ -479,3 +479,28 @@ def test_the_regressor_learns_from_some_of_many_rows():
     assert (
         metrics.nrmse(y[:, None], found.fit(X, told).transduction_[:, None], ~hidden[:, None]) < 0.5
     )
+
+
+@pytest.mark.parametrize("learn_from", ["auto", "all", "labelled"])
+def test_the_surface_may_be_learned_from_the_labelled_rows_alone(learn_from):
+    X, y = blobs(n=90)
+    found = TransductiveClassifier(QUICK, label_weight=1.0, learn_from=learn_from, random_state=0)
+    found.fit(X, half(y))
+    labelled = np.count_nonzero(half(y) >= 0)
+    assert len(found.method_.row_determined_) == (labelled if learn_from == "labelled" else 90)
+    assert metrics.classification_error(y, found.transduction_) < 0.1
+
+
+def test_many_labels_and_few_holes_leave_the_other_rows_out():
+    X, y = blobs(n=440, missing=0.1)
+    found = TransductiveClassifier(QUICK, label_weight=1.0, random_state=0).fit(X, half(y))
+    assert len(found.method_.row_determined_) == np.count_nonzero(half(y) >= 0) >= 200
+    assert metrics.classification_error(y, found.transduction_) < 0.1
+    X, y = blobs(n=440, missing=0.4)
+    found.fit(X, half(y))
+    assert len(found.method_.row_determined_) == 440
+
+
+def test_rows_to_learn_from_must_be_known():
+    with pytest.raises(ValueError, match='learn_from must be "auto", "all" or "labelled"'):
+        cheap(learn_from="some").fit(*blobs())

@@ -87,9 +87,12 @@ def row_parts(n_rows: int, n_columns: int) -> list[slice]:
     return [slice(begin, begin + size) for begin in range(0, n_rows, size)]
 
 
-def chosen(mask: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def chosen(
+    mask: np.ndarray, one: np.ndarray, other: np.ndarray, into: np.ndarray | None = None
+) -> np.ndarray:
     """Return float64 numbers, of the first array where the mask is True, else of the second."""
-    result, other = np.empty(mask.shape), np.broadcast_to(other, mask.shape)
+    result = np.empty(mask.shape) if into is None else into
+    other = np.broadcast_to(other, mask.shape)
 
     def work(part: slice) -> None:
         result[part] = np.where(mask[part], one[part], other[part])

@@ -322,8 +322,11 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         mask: np.ndarray,
         completed: np.ndarray,
     ) -> Any:
-        """Put the observed entries back, drop what is dropped, return the user's kind of table."""
-        final = chosen(kept, matrix, completed).astype(matrix.dtype, copy=False)
+        """Put the observed entries back, drop what is dropped, return the user's kind of table.
+
+        ``completed`` is not needed afterwards: it becomes the result.
+        """
+        final = chosen(kept, matrix, completed, into=completed).astype(matrix.dtype, copy=False)
         if len(self._kept) < final.shape[1]:
             final = final[:, self._kept]
         if self.add_indicator:
