@@ -22,7 +22,7 @@ __all__ = ["EVEN_ROWS", "PLAIN", "Block", "Holes", "Packing", "Run"]
 
 BLOCK_ENTRIES = 2560  # rows × columns of a block: its derivatives fit the cache of a few cores
 EVEN_ROWS = 128  # at a time where only the shape matters
-ROUNDING = 50  # digits of the last place by which an energy may be wrong
+BLUR = 1e-14  # of k(x, x): by so much an energy of 64 bits may be wrong; more would mislead 32
 LEAST, MOST = 1e-9, 1e3  # of the damping
 
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # map, or that of a pool
@@ -108,7 +108,7 @@ class Block:
         xp = array_namespace(rows)
         E = rows[:, 0] * 0
         # Near its place the energy of a row is rounding, while its gradient still has digits.
-        blur = ROUNDING * float(xp.finfo(rows.dtype).eps) * energy.kernel.diagonal(rows)
+        blur = BLUR * energy.kernel.diagonal(rows)
         for _ in range(steps):
             before, trial = self.propose(energy, rows, damping)
             after = energy.value(trial)
