@@ -142,7 +142,7 @@ def test_what_is_missing_is_said(monkeypatch):
     assert devices.any_card() is None
     monkeypatch.setattr(devices, "find_spec", lambda name: name == "torch" or None)
     monkeypatch.setattr(devices, "_count", lambda library: 1)
-    with pytest.raises(RuntimeError, match=r"torch see 1 GPUs here; use device=.cpu."):
+    with pytest.raises(RuntimeError, match=r"torch found 1 GPUs here; use device=.cpu."):
         find_device("cuda:3")
     assert devices.any_card() == "torch:cuda"
 

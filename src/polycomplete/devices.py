@@ -206,7 +206,7 @@ def _find(library: str | None, kind: str, number: int) -> Device:
         if number < count:
             return TorchDevice(f"cuda:{number}") if each == "torch" else CupyDevice(number)
     raise RuntimeError(
-        f"device={kind!r}: {' and '.join(counts)} see {max(counts.values())} GPUs here; use "
+        f"device={kind!r}: {' and '.join(counts)} found {max(counts.values())} GPUs here; use "
         'device="cpu", or a build of the library and a driver that fit the card.'
     )
 
