@@ -28,7 +28,7 @@ from polycomplete.exact import ExactProblem
 from polycomplete.landmarks import engine
 from polycomplete.landmarks.energy import Spectrum
 from polycomplete.landmarks.features import moments, whiten
-from polycomplete.rows import Holes, deviations, learn, near, nearest
+from polycomplete.rows import Holes, deviations, learn, near, nearest, spread
 from polycomplete.rows.wide import newton_step
 
 KERNELS = {"rbf": RBF(width=3.0), "polynomial": Polynomial(2, 1.0), "sum": RBF(2.0) + Polynomial(1)}
@@ -185,6 +185,15 @@ def test_auto_takes_landmarks_beyond_small_data(method):
     assert type(method(smoothing=1e-3).fit(given[:60]).engine_) is Exact
     with pytest.raises(TypeError, match="goes with the solver Sweeps"):
         method(engine="landmark", solver=Continuation()).fit(given)
+
+
+def test_a_matrix_of_32_bits_without_an_inverse_is_the_softest():
+    H = np.array([[[0.5, -0.5], [-0.5, 0.5]], [[1.0, 0.0], [0.0, 1.0]]])
+    for matrices in (H.astype(np.float32), H + 1e-9 * np.eye(2)):
+        variance, softest = spread._softness(matrices)
+        assert variance[0].min() > 1e6
+        assert softest[0] < 1e-6 < softest[1]
+        np.testing.assert_allclose(variance[1], 1.0, rtol=1e-6)
 
 
 def test_processes_do_not_change_the_answer(monkeypatch, problem):

@@ -17,9 +17,9 @@ from threadpoolctl import ThreadpoolController
 # Below this many rows the products of a step are too small to share between BLAS threads: on two
 # cores that never paid, and on a busy machine it was many times slower (make bench-threads).
 SMALL = 1200
-MANY_ENTRIES = 10_000_000  # from which on threads pay for one pass over a matrix
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of mallopt
+MANY_ENTRIES = 10_000_000  # of a matrix, from which on threads pay for one pass over it
 PART_ENTRIES = 2**20  # of it that are worked on at a time
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of mallopt
 
 Part = TypeVar("Part")
 Done = TypeVar("Done")

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from polycomplete._machine import chosen
 from polycomplete.base import Fitted
 from polycomplete.blockwise import fit_landmarks
 from polycomplete.devices import name_of
@@ -274,7 +275,7 @@ class Completer(BlockCompleter):
         matrix, mask = self._validate(X, reset=False)
         if self.model_ is None:
             return np.zeros(len(matrix))
-        completed = np.where(mask, matrix, self._fill()).astype(np.float64)
+        completed = chosen(mask, matrix, self._fill())
         self._complete_rows(completed, mask)
         return -self._model().distance(completed[:, self._columns])
 

@@ -52,6 +52,10 @@ class Device:
         """Return an array from there as NumPy's."""
         return np.asarray(A)
 
+    def copy(self, A: Any, into: np.ndarray) -> None:
+        """Write an array from there into one of the host."""
+        into[...] = self.get(A)
+
     def free_memory(self) -> int:
         """Return the bytes that are free there."""
         return free_memory()
@@ -111,6 +115,10 @@ class TorchDevice(Card):
     def get(self, A: Any) -> np.ndarray:
         """Return a tensor as a NumPy array."""
         return A.cpu().numpy()
+
+    def copy(self, A: Any, into: np.ndarray) -> None:
+        """Write a tensor into an array, without another one in between."""
+        self.torch.from_numpy(into).copy_(A)
 
     def free_memory(self) -> int:
         """Return what the device has left."""
@@ -177,15 +185,13 @@ def find_device(name: str | None) -> Device:
     >>> find_device("tpu")
     Traceback (most recent call last):
         ...
-    ValueError: device must be "auto", "cpu", "cuda" or "cuda:1" and the like, got 'tpu'.
+    ValueError: device must be "cpu", "cuda" or "cuda:1" and the like, got 'tpu'.
     """
     if name is None or name == "cpu":
         return Device()
     found = NAME.fullmatch(str(name))
     if found is None:
-        raise ValueError(
-            f'device must be "auto", "cpu", "cuda" or "cuda:1" and the like, got {name!r}.'
-        )
+        raise ValueError(f'device must be "cpu", "cuda" or "cuda:1" and the like, got {name!r}.')
     library, kind, number = found.groups()
     return _find(library, kind, int(number or 0))
 

@@ -8,7 +8,7 @@ row is its own nearest neighbour, and so comes back as it was fitted unless it f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -175,28 +175,40 @@ class LandmarkModel:
         some: Any = slice(None) if columns is None or len(columns) == m else columns
         place = self.engine.device_for(n, joint=False)
         chunks = list(self._chunks(n, m, place))
-        parts = self._in_processes if self.engine.many(n, place) else self._in_turn
-        for part, found in zip(chunks, parts(X, mask, chunks, some, place), strict=True):
-            for array, values in zip(into, found, strict=True):
-                array[part if array.ndim == 1 else (part, some)] = values
+        store = partial(_store, into, some, place)
+        work = self._in_processes if self.engine.many(n, place) else self._in_turn
+        work(X, mask, some, chunks, place, store)
         return into
 
     def _in_turn(
-        self, X: np.ndarray, mask: np.ndarray, chunks: list[slice], some: Any, place: Device
-    ) -> Iterator[Completion]:
+        self,
+        X: np.ndarray,
+        mask: np.ndarray,
+        some: Any,
+        chunks: list[slice],
+        place: Device,
+        store: Callable[[slice, Completion], None],
+    ) -> None:
         """Complete one chunk after the other, each by threads or on a card."""
         with self.engine.pool() as engine:
             here, run = self.on(place), engine.run if place.is_host else map
 
-            def work(part: slice) -> Completion:
+            def work(part: slice) -> None:
                 given, seen = place.put(X[part, some]), place.put(mask[part, some])
-                return Completion(*map(place.get, here._complete(given, seen, run)))
+                store(part, here._complete(given, seen, run))
 
-            yield from place.each(work, chunks)
+            for _ in place.each(work, chunks):
+                pass
 
     def _in_processes(
-        self, X: np.ndarray, mask: np.ndarray, chunks: list[slice], some: Any, place: Device
-    ) -> Iterator[Completion]:
+        self,
+        X: np.ndarray,
+        mask: np.ndarray,
+        some: Any,
+        chunks: list[slice],
+        place: Device,
+        store: Callable[[slice, Completion], None],
+    ) -> None:
         """Complete several chunks at a time, each by a process of its own.
 
         Threads wait for each other between the many small products of a step.
@@ -204,7 +216,9 @@ class LandmarkModel:
         alone = replace(self, engine=clone(self.engine).set_params(n_jobs=1))
         jobs = Parallel(n_jobs=self.engine.jobs, return_as="generator", max_nbytes=None)
         work = delayed(LandmarkModel._alone)
-        yield from jobs(work(alone, X[part, some], mask[part, some]) for part in chunks)
+        done = jobs(work(alone, X[part, some], mask[part, some]) for part in chunks)
+        for part, found in zip(chunks, done, strict=True):
+            store(part, found)
 
     def _alone(self, X: np.ndarray, mask: np.ndarray) -> Completion:
         """Complete a chunk in this process."""
@@ -326,3 +340,12 @@ class LandmarkModel:
             mixed, ambiguous = both.blend(self._usual, self._unit)
             rows[who, :] = xp.where(seen | ~ambiguous[:, None], some, mixed)
         return Completion(rows, energy, deviation * self.calibration, loose)
+
+
+def _store(into: Completion, some: Any, place: Device, part: slice, found: Completion) -> None:
+    """Write what was found for a part of the rows where it belongs."""
+    for array, values in zip(into, found, strict=True):
+        if array.ndim == 1 or isinstance(some, slice):
+            place.copy(values, array[part])
+        else:
+            array[part, some] = place.get(values)

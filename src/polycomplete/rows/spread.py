@@ -72,21 +72,35 @@ def _deviations(here: Expansion, mask: Array, budget: float) -> tuple[Array, Arr
     metric = here.a[:, None, None]
     H = here.hessian(mask, SOFTEST) / (2 * metric)
     H = xp.where((mask[:, :, None] & mask[:, None, :]), H * (2 * metric), H)  # ones stay ones
-    # The inverse is all that most rows need, and several times cheaper than eigenvalues.
-    inverse = xp.linalg.inv(H)
-    variance = xp.linalg.diagonal(inverse)
-    # No direction is softer than the inverse of the trace says; rounding leaves negative ones.
-    firm = xp.all(variance > 0, axis=1) & (xp.sum(variance, axis=1) < 1 / SOFT)
-    softest = xp.sum(variance, axis=1) * 0 + 1.0
-    soft = xp.nonzero(~firm)[0]
-    if soft.shape[0]:
-        values, V = xp.linalg.eigh(xp.take(H, soft, axis=0))
-        floored = xp.clip(values, SOFTEST, None)
-        variance = xp.asarray(variance, copy=True)
-        variance[soft, :] = xp.sum(V * V / floored[:, None, :], axis=2)
-        softest[soft] = floored[:, 0]
+    variance, softest = _softness(H)
     reach = xp.where(softest < SOFT, xp.sqrt(budget / (here.a * softest)), 0.0)
     return xp.where(mask, 0.0, xp.sqrt(variance * (budget / here.a)[:, None])), reach
+
+
+def _softness(H: Array) -> tuple[Array, Array]:
+    """Return the diagonal of the inverse of each matrix, and its smallest eigenvalue if soft.
+
+    The inverse is all that most rows need, and several times cheaper than eigenvalues. Numbers of
+    32 bits lose the damping of H, which then may have no inverse.
+    """
+    xp = array_namespace(H)
+    if float(xp.finfo(H.dtype).eps) > SOFTEST:
+        return _by_eigenvalues(H)
+    variance = xp.asarray(xp.linalg.diagonal(xp.linalg.inv(H)), copy=True)
+    total = xp.sum(variance, axis=1)
+    # No direction is softer than the inverse of the trace says; rounding leaves negative ones.
+    soft = xp.nonzero(~(xp.all(variance > 0, axis=1) & (total < 1 / SOFT)))[0]
+    softest = xp.ones_like(total)
+    if soft.shape[0]:
+        variance[soft, :], softest[soft] = _by_eigenvalues(xp.take(H, soft, axis=0))
+    return variance, softest
+
+
+def _by_eigenvalues(H: Array) -> tuple[Array, Array]:
+    xp = array_namespace(H)
+    values, V = xp.linalg.eigh(H)
+    floored = xp.clip(values, SOFTEST, None)
+    return xp.sum(V * V / floored[:, None, :], axis=2), floored[:, 0]
 
 
 def deviations_in_place(
