@@ -19,7 +19,8 @@ BASE = {"penalty": Schatten(-0.5, Ramp()), "smoothing": 1e-9, "random_state": 0}
 VARIANTS = {
     "default, smoothing given": {},
     "smoothing chosen by hiding": {"smoothing": "auto"},
-    "without preconditioner": {"solver": Continuation(preconditioned=False)},
+    "quasi-Newton steps": {"solver": Continuation(steps="quasi-newton")},
+    "... without preconditioner": {"solver": Continuation(steps="plain")},
     "without second chances": {"solver": Continuation(rescues=0)},
     "without wider kernel at the end": {"solver": Continuation(stretch=1.0)},
     "without blending": {"solver": Continuation(blend=False)},

@@ -9,9 +9,16 @@ import pytest
 from polycomplete import datasets, masks
 from polycomplete.diagnostics import check_gradient
 from polycomplete.exact import ExactProblem
-from polycomplete.kernels import RBF, Linear, Polynomial
+from polycomplete.kernels import RBF, Kernel, Linear, Polynomial
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten
-from polycomplete.solvers import AdamPlus, Continuation, Progress, continuation
+from polycomplete.solvers import (
+    AdamPlus,
+    Continuation,
+    Progress,
+    continuation,
+    curvature,
+    newton,
+)
 from polycomplete.solvers.continuation import _Run
 from polycomplete.solvers.restart import rescue
 from polycomplete.solvers.stages import stages
@@ -108,9 +115,11 @@ def test_stages_fall_by_tens_and_end_at_the_last(first, last, expected):
 @pytest.mark.parametrize("rule", [Equal(), Ramp()], ids=str)
 @pytest.mark.parametrize("kernel", [RBF(), Polynomial(2, 1.0), RBF() + 0.1 * Linear()], ids=str)
 @pytest.mark.parametrize("noise", [None, 10.0])
-def test_objective_falls_within_each_stage(rule, kernel, noise):
+@pytest.mark.parametrize("steps", ["quasi-newton", "plain"])
+def test_objective_falls_within_each_stage(rule, kernel, noise, steps):
     problem, _ = curve(rule=rule, kernel=kernel, noise=noise)
-    result = Continuation(first=0.1, max_iter=10, rounds=2, **QUICK).solve(problem, 1e-4)
+    solver = Continuation(first=0.1, steps=steps, max_iter=10, rounds=2, **QUICK)
+    result = solver.solve(problem, 1e-4)
     together = zip(result.smoothings, result.objective, strict=True)
     seen = []
     for gamma, group in groupby(together, key=lambda pair: pair[0]):
@@ -119,6 +128,57 @@ def test_objective_falls_within_each_stage(rule, kernel, noise):
         assert len(values) > 1
         seen.append(gamma)
     assert seen == [0.1, 0.01, 0.001, 0.0001]
+
+
+@pytest.mark.parametrize("rule", [Equal(), Ramp()], ids=str)
+@pytest.mark.parametrize("kernel", [RBF(), Polynomial(2, 1.0), RBF() + 0.1 * Linear()], ids=str)
+@pytest.mark.parametrize("noise", [None, 10.0])
+def test_every_newton_step_lowers_the_objective_at_its_smoothing(rule, kernel, noise):
+    problem, _ = curve(rule=rule, kernel=kernel, noise=noise)
+    run = _Run(Continuation(), problem)
+    assert run.second_order
+    for smoothing in (*stages(1.0, 1e-4, 10 ** (1 / 3)), 1e-4, 1e-4):
+        gamma = smoothing * problem.unit
+        before = problem.value_and_gradient(run.z, gamma)[0]
+        run.newton_step(smoothing)
+        after = problem.value_and_gradient(run.z, gamma)[0]
+        assert after <= before
+        assert run.monitor.objective[-1] == pytest.approx(after, rel=1e-12)
+
+
+class Unknown(RBF):
+    """A kernel of a user's own, of which the first derivatives alone are known."""
+
+
+@pytest.mark.parametrize("case", ["kernel", "wide", "asked"])
+def test_where_newton_steps_are_not_to_be_had_quasi_newton_steps_are_taken(monkeypatch, case):
+    called = []
+    monkeypatch.setattr(continuation, "minimize", lambda *_, **__: called.append(1))
+    problem, _ = curve()
+    if case == "kernel":
+        monkeypatch.setattr(newton, "second_order", lambda kernel: not isinstance(kernel, Unknown))
+        problem = problem.with_kernel(Unknown(problem.kernel.width))
+    if case == "wide":
+        monkeypatch.setattr(newton, "WIDEST", 7)
+    solver = Continuation(steps="quasi-newton") if case == "asked" else Continuation()
+    _Run(solver, problem).stage(1e-2)
+    assert called == [1]
+
+
+def test_kernels_with_known_second_derivatives():
+    assert curvature.second_order(RBF() + 0.1 * Linear())
+    assert not curvature.second_order(Kernel())
+    assert not curvature.second_order(RBF() + Kernel())
+
+
+@pytest.mark.parametrize("steps", ["quasi-newton", "newton"])
+def test_both_kinds_of_steps_come_to_the_same_place(steps):
+    problem, X = curve(p=0.0, rule=Equal())
+    result = Continuation(steps=steps, tol=1e-7, **QUICK).solve(problem, 1e-5)
+    other = Continuation(steps="plain", tol=1e-7, rounds=50, **QUICK).solve(problem, 1e-5)
+    assert result.converged
+    assert result.objective[-1] <= other.objective[-1] + 1e-6 * abs(other.objective[-1])
+    assert np.abs(result.X - other.X).max() < 1e-3 * X.std()
 
 
 def test_objective_is_that_of_the_returned_matrix():
@@ -199,7 +259,7 @@ def test_too_few_rounds_say_so():
 
 @pytest.mark.parametrize(
     "solver",
-    [AdamPlus(max_iter=5), Continuation(max_iter=3, rounds=1), Continuation(preconditioned=False)],
+    [AdamPlus(max_iter=5), Continuation(max_iter=3, rounds=1), Continuation(steps="plain")],
     ids=["adam", "continuation", "plain"],
 )
 @pytest.mark.parametrize("rule", [Ramp(), Inverse()], ids=str)
@@ -278,8 +338,8 @@ def test_second_chances_are_kept_only_if_the_objective_falls(monkeypatch, better
     assert np.array_equal(run.z, problem.pack(X))
 
 
-@pytest.mark.parametrize("preconditioned", [True, False])
-def test_the_function_given_to_the_optimiser_has_its_right_gradient(monkeypatch, preconditioned):
+@pytest.mark.parametrize("steps", ["quasi-newton", "plain"])
+def test_the_function_given_to_the_optimiser_has_its_right_gradient(monkeypatch, steps):
     checks = []
 
     def minimize(fun, x, **_):
@@ -287,19 +347,19 @@ def test_the_function_given_to_the_optimiser_has_its_right_gradient(monkeypatch,
 
     monkeypatch.setattr(continuation, "minimize", minimize)
     problem, _ = curve(rule=Equal())
-    _Run(Continuation(preconditioned=preconditioned), problem).stage(1e-2)
+    _Run(Continuation(steps=steps), problem).stage(1e-2)
     assert [check.passed for check in checks] == [True]
     assert np.isfinite(checks[0].slope)
 
 
-def test_converged_means_that_the_last_round_moved_less_than_the_tolerance(monkeypatch):
-    moves, stage = [], _Run.stage
-    monkeypatch.setattr(_Run, "stage", lambda *given: moves.append(stage(*given)) or moves[-1])
-    solver = Continuation(max_iter=3, rounds=100, tol=1e-3, **QUICK)
+@pytest.mark.parametrize("steps", ["newton", "quasi-newton"])
+def test_converged_means_that_the_last_round_moved_less_than_the_tolerance(monkeypatch, steps):
+    rounds, once = [], _Run._round
+    monkeypatch.setattr(_Run, "_round", lambda *given: rounds.append(once(*given)) or rounds[-1])
+    solver = Continuation(steps=steps, max_iter=3, rounds=100, tol=1e-4, **QUICK)
     result = solver.solve(curve()[0], 1e-3)
     assert result.stop == "converged"
-    rounds = moves[len(stages(solver.first, 1e-3)) :]
-    assert rounds[-1] < 1e-3 <= min(rounds[:-1])
+    assert rounds[-1] < 1e-4 <= min(rounds[:-1], default=1.0)
 
 
 def test_a_solve_leaves_nothing_behind_in_the_problem():

@@ -14,7 +14,7 @@ import numpy as np
 from polycomplete._optional import need
 from polycomplete.frames import to_matrix
 from polycomplete.report.cells import columns_of
-from polycomplete.report.curves import convergence, course, spectrum
+from polycomplete.report.curves import OBJECTIVE, convergence, course, spectrum
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,8 +70,9 @@ def plot_missingness(X: Any, ax: Axes | None = None) -> Axes:
 def plot_convergence(completer: Any, ax: Axes | None = None) -> Axes:
     """Draw how the objective came down.
 
-    Where the smoothing shrinks in stages: how far it still was from the end of its stage, on a
-    logarithmic scale; otherwise the objective itself.
+    Where the smoothing shrinks in stages: how far it still was from the end of its stage; where it
+    shrinks all the time: the share that each iteration gained, both on a logarithmic scale;
+    otherwise the objective itself.
 
     Parameters
     ----------
@@ -95,15 +96,15 @@ def plot_convergence(completer: Any, ax: Axes | None = None) -> Axes:
     result = getattr(completer, "result_", completer)
     if result is None:
         raise ValueError("Nothing was iterated in this fit: no column of its data varies.")
-    stages, gaps = course(convergence(result))
+    stages, label = course(convergence(result))
     stages = [stage for stage in stages if stage]
     for stage in stages:
         ax.plot(*zip(*stage, strict=True), color=SEEN)
     for stage in stages[1:]:
         ax.axvline(stage[0][0] - 0.5, color="#c8d0d9", linewidth=0.8, zorder=0)
     ax.set(xlabel="iteration", title=f"{result.stop}, {result.seconds:.1f} s")
-    ax.set_ylabel("distance from the end of its stage" if gaps else "objective")
-    ax.set_yscale("log" if gaps else "linear")
+    ax.set_ylabel(label)
+    ax.set_yscale("linear" if label == OBJECTIVE else "log")
     return ax
 
 

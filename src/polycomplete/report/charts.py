@@ -181,8 +181,8 @@ def line_chart(run: dict[str, Any]) -> dict[str, Any] | None:
     Returns
     -------
     dict or None
-        The frame, the line's path, the places where stages begin, gaps (whether it shows these),
-        log; None where there are fewer than two points to draw.
+        The frame, the line's path, the places where stages begin, label (what it shows) and log;
+        None where there are fewer than two points to draw.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def line_chart(run: dict[str, Any]) -> dict[str, Any] | None:
     >>> line_chart(run)["path"]
     'M58 34L508 250'
     """
-    stages, gaps = course(run)
+    stages, label = course(run)
     heights = [height for stage in stages for _, height in stage]
     if len(heights) < 2:
         return None
@@ -200,7 +200,7 @@ def line_chart(run: dict[str, Any]) -> dict[str, Any] | None:
     lines = [[(x(i), y(height)) for i, height in stage] for stage in stages if stage]
     begins = [round(line[0][0], 1) for line in lines[1:]]
     path = "".join(map(_line, lines))
-    return {**_frame(x, y), "path": path, "stages": begins, "gaps": gaps, "log": log}
+    return {**_frame(x, y), "path": path, "stages": begins, "label": label, "log": log}
 
 
 def _line(points: list[tuple[float, float]]) -> str:

@@ -9,6 +9,9 @@ import numpy as np
 
 __all__ = ["convergence", "course", "spectrum"]
 
+#: What the lines of a course show.
+GAPS, GAINS, OBJECTIVE = "distance from the end", "share gained", "objective"
+
 #: Points of a curve, at most.
 POINTS = 300
 #: Rows whose kernel matrix is taken apart, at most: it costs their cube.
@@ -28,7 +31,8 @@ def convergence(result: Any) -> dict[str, Any]:
     Returns
     -------
     dict
-        iterations, seconds, stop, converged, and the curve: iteration, objective, smoothing.
+        iterations, seconds, stop, converged, and the curve: iteration, objective, smoothing, and
+        gain where there is one.
 
     Examples
     --------
@@ -47,15 +51,17 @@ def convergence(result: Any) -> dict[str, Any]:
         "iteration": [int(i) + 1 for i in kept],
         "objective": [float(result.objective[i]) for i in kept],
         "smoothing": [float(result.smoothings[i]) for i in kept],
+        "gain": [float(result.gains[i]) for i in kept] if result.gains else [],
     }
 
 
-def course(run: dict[str, Any]) -> tuple[list[list[tuple[int, float]]], bool]:
+def course(run: dict[str, Any]) -> tuple[list[list[tuple[int, float]]], str]:
     """Return the lines that show how a run went.
 
     Where the smoothing shrinks in stages, the objective of one says nothing about that of the next:
     the lines, one for each stage, then show how far it still was from its last, relative to that.
-    Where the smoothing moves all the time, there is one line: the objective itself.
+    Where the smoothing moves all the time, there is one line: the share by which each iteration
+    lowered the objective, if that is known, or the objective itself.
 
     Parameters
     ----------
@@ -65,21 +71,24 @@ def course(run: dict[str, Any]) -> tuple[list[list[tuple[int, float]]], bool]:
     Returns
     -------
     stages : list of lists of (iteration, height)
-    gaps : bool
-        Whether heights are distances from the end of the stage.
+    label : str
+        What the heights are.
 
     Examples
     --------
     >>> run = {"iteration": [1, 2, 3, 4], "objective": [3.0, 2.0, 1.5, 1.0], "smoothing": [1.0] * 4}
     >>> course(run)
-    ([[(1, 2.0), (2, 1.0), (3, 0.5)]], True)
+    ([[(1, 2.0), (2, 1.0), (3, 0.5)]], 'distance from the end')
     """
     known = zip(run["iteration"], run["objective"], run["smoothing"], strict=True)
     points = [point for point in known if point[1] is not None]
     parts = [[point[:2] for point in part] for _, part in groupby(points, lambda point: point[2])]
     if len(points) < 4 * len(parts):
-        return [[point[:2] for point in points]], False
-    return [_gaps(part) for part in parts], True
+        if run.get("gain"):
+            gained = zip(run["iteration"], run["gain"], strict=True)
+            return [[point for point in gained if point[1] > 0]], GAINS
+        return [[point[:2] for point in points]], OBJECTIVE
+    return [_gaps(part) for part in parts], GAPS
 
 
 def _gaps(stage: list[tuple[int, float]]) -> list[tuple[int, float]]:

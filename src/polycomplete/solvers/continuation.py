@@ -1,7 +1,8 @@
-"""The default solver: quasi-Newton steps under a shrinking smoothing, with second chances.
+"""The default solver: Newton steps under a shrinking smoothing, with second chances.
 
-1. From a large smoothing γ down to a small one, a factor ten at a time, L-BFGS moves the missing
-   entries in the row-preconditioned variables.
+1. From a large smoothing γ down to a small one, Newton steps move the missing entries
+   (:mod:`polycomplete.solvers.newton`); where second derivatives are not to be had, L-BFGS does, a
+   factor ten at a time, in row-preconditioned variables.
 2. Rows that a neighbour's start would serve much better are started again (``rescue``), and the
    last stages repeated; the result is kept only if the objective falls.
 3. Where the smoothing goes on below 1e-7 the kernel is widened: on data without noise the wider
@@ -23,6 +24,7 @@ from sklearn.base import BaseEstimator
 from polycomplete._checks import check_numbers
 from polycomplete.exact import ExactProblem
 from polycomplete.kernels import typical_distance
+from polycomplete.solvers.newton import Newton, suits
 from polycomplete.solvers.precondition import precondition
 from polycomplete.solvers.restart import blend_ambiguous, rescue
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
@@ -33,6 +35,10 @@ __all__ = ["Continuation"]
 
 COARSE = 1e-7  # down to here with the kernel as it is; below, with the widened one
 NEAR = 1e3  # so many times coarser than a completion to begin with, rows still find their place
+STEPS = ("newton", "quasi-newton", "plain")
+PER_TEN, HURRIED = 3, 2  # Newton steps in which the smoothing falls by ten; where it only shows
+RESTING = 3  # Newton steps of a round at the last smoothing
+SOLVED, RENEWED, UNUSED = 0.25, 6, 0.1  # how roughly a Newton step may be found: see there
 
 
 class Continuation(BaseEstimator):
@@ -44,6 +50,10 @@ class Continuation(BaseEstimator):
         What the missing entries hold at first.
     first : float, default=1.0
         The first smoothing, relative to the mean of k(x, x).
+    steps : {"newton", "quasi-newton", "plain"}, default="newton"
+        Newton steps, L-BFGS in row-preconditioned variables, or L-BFGS as it is. "newton" turns to
+        "quasi-newton" on a GPU, with more than 256 columns, and for kernels without known second
+        derivatives; there with more than 256 columns "quasi-newton" is "plain".
     max_iter : int, default=40
         L-BFGS iterations of a stage, between two renewals of the preconditioner.
     rounds : int, default=10
@@ -58,8 +68,6 @@ class Continuation(BaseEstimator):
     blend : bool, default=True
         Give rows that the data do not determine the mean of their plausible completions, instead
         of one of them.
-    preconditioned : bool, default=True
-        Take L-BFGS steps in row-preconditioned variables; data with more than 256 columns never do.
     time_limit : float, optional
         Seconds after which the run ends with what it has.
     callback : callable, optional
@@ -81,32 +89,32 @@ class Continuation(BaseEstimator):
         self,
         start: str = "mean",
         first: float = 1.0,
+        steps: str = "newton",
         max_iter: int = 40,
         rounds: int = 10,
         tol: float = 1e-3,
         rescues: int = 3,
         stretch: float = 1.5,
         blend: bool = True,
-        preconditioned: bool = True,
         time_limit: float | None = None,
         callback: Callback | None = None,
     ):
         self.start = start
         self.first = first
+        self.steps = steps
         self.max_iter = max_iter
         self.rounds = rounds
         self.tol = tol
         self.rescues = rescues
         self.stretch = stretch
         self.blend = blend
-        self.preconditioned = preconditioned
         self.time_limit = time_limit
         self.callback = callback
 
     def path(
         self, problem: ExactProblem, time_limit: float | None = None
     ) -> Iterator[tuple[float, np.ndarray]]:
-        """Yield the smoothing and the completed matrix after each stage, with half the iterations.
+        """Yield the smoothing and the completed matrix after each stage, with fewer steps.
 
         Choosing the smoothing by hiding entries follows this path. The last stage comes twice,
         before and after the second chances: without them a few stuck rows would decide. A path
@@ -115,7 +123,7 @@ class Continuation(BaseEstimator):
         quick = copy(self)
         quick.max_iter, quick.time_limit = max(1, self.max_iter // 2), time_limit
         quick.callback = None
-        run = _Run(quick, problem)
+        run = _Run(quick, problem, per_ten=HURRIED)
         smoothing = self.first
         try:
             for smoothing in stages(self.first, COARSE):
@@ -162,13 +170,19 @@ class _Run:
     """One run of the solver: where it stands, and its moves."""
 
     def __init__(
-        self, solver: Continuation, problem: ExactProblem, begin: np.ndarray | None = None
+        self,
+        solver: Continuation,
+        problem: ExactProblem,
+        begin: np.ndarray | None = None,
+        per_ten: int = PER_TEN,
     ):
         check_numbers(solver, "first", "max_iter", "rounds", "stretch")
         check_numbers(solver, "tol", "rescues", zero=True)
         if solver.time_limit is not None:
             check_numbers(solver, "time_limit", zero=True)
-        self.solver = solver
+        if solver.steps not in STEPS:
+            raise ValueError(f"steps must be one of {STEPS}, got {solver.steps!r}.")
+        self.solver, self.per_ten = solver, per_ten
         self.problem = problem.fresh()
         self.monitor = Monitor(solver.time_limit, solver.callback)
         X = fill(problem.X, problem.mask, solver.start)
@@ -178,20 +192,58 @@ class _Run:
         # The standard deviation of a typical column, in which movements are counted.
         self.unit = typical_distance(problem.X, problem.mask) / np.sqrt(2 * X.shape[1])
         self.begun = False
+        self.newton: Newton | None = None
+
+    @property
+    def second_order(self) -> bool:
+        """Whether Newton steps are taken."""
+        return self.solver.steps == "newton" and suits(self.problem)
 
     def stage(self, smoothing: float) -> float:
-        """Minimise at one smoothing; return how far the entries moved."""
-        problem, solver = self.problem, self.solver
-        if self.z.size == 0:
+        """Come down to one smoothing and minimise there; return how far the entries moved."""
+        begin = self.z
+        if not begin.size:
             return 0.0
-        gamma = smoothing * problem.unit
-        if self.begun:  # the first stage has no spectrum to follow yet
-            problem.reweigh(self.z, gamma)
+        if self.second_order:
+            for i in range(self.per_ten)[::-1]:
+                self.newton_step(smoothing * 10 ** (i / self.per_ten))
+        else:
+            self.minimise(smoothing)
+        return self._moved(begin, smoothing)
+
+    def _moved(self, begin: np.ndarray, smoothing: float) -> float:
+        """Return how far the entries came from where they began, and log it."""
+        moved = float(np.sqrt(np.mean((self.z - begin) ** 2))) / self.unit
+        logger.info("%.1f s: smoothing %.0e, moved by %.1e of a column's spread",
+                    self.monitor.seconds, smoothing, moved)  # fmt: skip
+        return moved
+
+    def _reweigh(self, gamma: float) -> None:
+        """Renew the weights of an adaptive rule; the first stage has no spectrum to follow yet."""
+        if self.begun:
+            self.problem.reweigh(self.z, gamma)
         self.begun = True
+
+    def newton_step(self, smoothing: float) -> None:
+        """Take one Newton step."""
+        problem, gamma = self.problem, smoothing * self.problem.unit
+        self._reweigh(gamma)
+        newton = self.newton
+        if newton is None or newton.problem is not problem or newton.at.z is not self.z:
+            newton = self.newton = Newton(problem, self.z, gamma, SOLVED, RENEWED, UNUSED)
+        before = newton.at.value(gamma)
+        value = newton.step(gamma)
+        self.z = newton.at.z
+        self.monitor.note(value, smoothing, before)
+
+    def minimise(self, smoothing: float) -> None:
+        """Take quasi-Newton steps at one smoothing."""
+        problem, solver = self.problem, self.solver
+        gamma = smoothing * problem.unit
+        self._reweigh(gamma)
         # Multiplied by this the slope of the penalty is at most one, whatever γ.
         scale = gamma ** (1 - problem.penalty.p / 2)
-        change = precondition(problem, self.z, gamma) if solver.preconditioned else None
-        begin = self.z
+        change = None if solver.steps == "plain" else precondition(problem, self.z, gamma)
 
         def objective(y: np.ndarray) -> tuple[float, np.ndarray]:
             z = y if change is None else change.back(y)
@@ -205,12 +257,8 @@ class _Run:
             self.monitor.note(intermediate_result.fun / scale, smoothing)  # type: ignore[attr-defined]
 
         options = {"maxiter": solver.max_iter, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-12}
-        y = begin if change is None else change.forward(begin)
+        y = self.z if change is None else change.forward(self.z)
         minimize(objective, y, jac=True, method="L-BFGS-B", callback=watch, options=options)
-        moved = float(np.sqrt(np.mean((self.z - begin) ** 2))) / self.unit
-        logger.info("%.1f s: smoothing %.0e, moved by %.1e of a column's spread",
-                    self.monitor.seconds, smoothing, moved)  # fmt: skip
-        return moved
 
     def rescue(self, smoothing: float) -> None:
         """Give the worst rows second chances; keep what lowers the objective."""
@@ -231,8 +279,21 @@ class _Run:
                 return
 
     def converge(self, smoothing: float) -> str:
-        """Repeat the last stage until the entries rest."""
+        """Stay at the last smoothing until the entries rest."""
         for _ in range(self.solver.rounds):
-            if self.stage(smoothing) < self.solver.tol:
+            if self._round(smoothing) < self.solver.tol:
                 return "converged"
         return "max_iter"
+
+    def _round(self, smoothing: float) -> float:
+        """Repeat the last stage, or some Newton steps; return how far the last of it moved."""
+        if not (self.second_order and self.z.size):
+            return self.stage(smoothing)
+        moved = 0.0
+        for _ in range(RESTING):
+            begin = self.z
+            self.newton_step(smoothing)
+            moved = self._moved(begin, smoothing)
+            if moved < self.solver.tol:
+                break
+        return moved

@@ -23,7 +23,7 @@ from polycomplete.kernels import RBF, Kernel, Polynomial, Scaled, Sum
 from polycomplete.lift import LiftEnergy, LiftProblem
 from polycomplete.rows import RowEnergy
 
-__all__ = ["Bend", "Point", "bend", "look", "mixed"]
+__all__ = ["Bend", "Point", "bend", "look", "mixed", "second_order"]
 
 # Directions whose weight is nearer to 1 than this count as unused: they bend all alike.
 UNUSED = 1e-2
@@ -84,12 +84,12 @@ class Bend:
         Zero where an entry may not move.
     """
 
-    def __init__(self, point: Point, gamma: float):
+    def __init__(self, point: Point, gamma: float, unused: float = UNUSED):
         self.problem, self.X = point.problem, point.X
         self.scale = gamma ** (1 - self.problem.penalty.p / 2)
         lam, vectors = point.spectrum.eigenvalues, point.spectrum.vectors
         h = self.problem.price(point.spectrum, gamma)[1] * self.scale
-        used = (1 - h > UNUSED) & (lam > 0)
+        used = (1 - h > unused) & (lam > 0)
         self.h, self.lam, self.vectors = h[used], lam[used], vectors[:, used]
         self.both = self._weights(gamma) + 1 - self.h[:, None] - self.h
         self.a, self.b = self.problem.kernel.metric(self.X)
@@ -205,7 +205,7 @@ class _LiftBend(Bend):
         return monomials.pull(self.X, rest)
 
 
-def bend(point: Point, gamma: float) -> Bend:
+def bend(point: Point, gamma: float, unused: float = UNUSED) -> Bend:
     """Return gradient and curvature at a point.
 
     Parameters
@@ -214,6 +214,8 @@ def bend(point: Point, gamma: float) -> Bend:
         Where.
     gamma : float
         The smoothing, in the units of the kernel.
+    unused : float
+        Directions whose weight is nearer to 1 than this count as unused.
 
     Returns
     -------
@@ -230,7 +232,31 @@ def bend(point: Point, gamma: float) -> Bend:
     True
     """
     kind = _LiftBend if isinstance(point.problem, LiftProblem) else _GramBend
-    return kind(point, gamma)
+    return kind(point, gamma, unused)
+
+
+def second_order(kernel: Kernel) -> bool:
+    """Return whether the second derivatives of a kernel are known.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Resolved or not.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> second_order(RBF() + 0.1 * Polynomial(2))
+    True
+    """
+    if isinstance(kernel, Sum):
+        return second_order(kernel.left) and second_order(kernel.right)
+    if isinstance(kernel, Scaled):
+        return second_order(kernel.kernel)
+    return isinstance(kernel, Polynomial | RBF)
 
 
 def mixed(kernel: Kernel, X: np.ndarray, K: np.ndarray, M: np.ndarray) -> Product:

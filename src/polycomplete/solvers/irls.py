@@ -19,7 +19,8 @@ from sklearn.base import BaseEstimator
 from polycomplete._checks import check_numbers
 from polycomplete.exact import ExactProblem
 from polycomplete.kernels import typical_distance
-from polycomplete.solvers.curvature import Bend, Product, bend, look
+from polycomplete.solvers.curvature import Point, look
+from polycomplete.solvers.newton import Newton
 from polycomplete.solvers.restart import rescue
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
 from polycomplete.solvers.stages import stages
@@ -29,12 +30,6 @@ __all__ = ["IRLS"]
 
 RESCUE = 1e-6  # second chances are given here; from there on the smoothing only refines
 BACK = 1e-4  # where the path begins again after second chances
-DAMPING = 1e-6  # of a row's own metric: bounds steps in directions that nothing determines
-SOLVED = 0.1  # conjugate gradients end when the residual has fallen to this share
-LONGEST = 60  # conjugate gradient steps
-RENEWED = 3  # iterations after which the preconditioner is made anew
-SHORTER = 0.3  # a step that does not lower the objective is shortened by this
-SHORTEST = 1e-4
 
 
 class IRLS(BaseEstimator):
@@ -142,10 +137,18 @@ class _Run:
         self.monitor = Monitor(solver.time_limit, solver.callback)
         self.unit = problem.unit
         X = fill(problem.X, problem.mask, solver.start)
-        self.at = look(self.problem, problem.pack(X), solver.first * self.unit)
-        self.taken = 0
+        self.newton = Newton(self.problem, problem.pack(X), solver.first * self.unit)
         # The standard deviation of a typical column, in which movements are counted.
         self.spread = typical_distance(problem.X, problem.mask) / np.sqrt(2 * X.shape[1])
+
+    @property
+    def at(self) -> Point:
+        """The completion, with its spectrum."""
+        return self.newton.at
+
+    @at.setter
+    def at(self, point: Point) -> None:
+        self.newton.at = point
 
     def step(self, smoothing: float) -> float:
         """Take one step at a smoothing; return how far the entries moved."""
@@ -153,23 +156,10 @@ class _Run:
             return 0.0
         gamma, before = smoothing * self.unit, self.at.z
         self.problem.reweigh(before, gamma)
-        value = self.at.value(gamma)
-        here = bend(self.at, gamma)
-        if self.taken % RENEWED == 0:
-            self.blocks = here.inverse(DAMPING)
-        self.taken += 1
-        move = self.problem.pack(direction(here, self.blocks))
-        length = 1.0
-        while length > SHORTEST:
-            # Half the smoothing: the next step looks at this point with it.
-            trial = look(self.problem, before + length * move, gamma / self.solver.factor)
-            reached = trial.value(gamma)
-            if reached <= value:  # False for NaN
-                self.at, value = trial, reached
-                break
-            length *= SHORTER
+        higher = self.at.value(gamma)
+        value = self.newton.step(gamma, self.solver.factor)  # the next one is so much finer
         moved = float(np.sqrt(np.mean((self.at.z - before) ** 2))) / self.spread
-        self.monitor.note(value, smoothing)
+        self.monitor.note(value, smoothing, higher)
         return moved
 
     def rescue(self, smoothing: float) -> None:
@@ -194,37 +184,3 @@ class _Run:
             if self.step(smoothing) < self.solver.tol:
                 return "converged"
         return "max_iter"
-
-
-def direction(here: Bend, solve: Product) -> np.ndarray:
-    """Return the step of the weighted least squares problem, by conjugate gradients.
-
-    ``solve`` preconditions; the residual is measured as it does.
-
-    Examples
-    --------
-    >>> from polycomplete.kernels import Polynomial
-    >>> from polycomplete.penalties import Schatten
-    >>> X, mask = np.array([[1.0, 2.0], [2.0, 3.0]]), np.array([[True, True], [True, False]])
-    >>> problem = ExactProblem(X, mask, Polynomial(1, 0.0), Schatten(0.5))
-    >>> here = bend(look(problem, np.array([3.0]), 1e-3), 1e-3)
-    >>> bool(direction(here, here.inverse(1e-6))[1, 1] > 0)
-    True
-    """
-    V = np.zeros_like(here.gradient)
-    residual = -here.gradient
-    pointed = way = solve(residual)
-    size = first = float(np.sum(residual * pointed))
-    for _ in range(LONGEST):
-        if not size > SOLVED**2 * first or size == 0:
-            break
-        curved = here.product(way, DAMPING)
-        steep = float(np.sum(way * curved))
-        if not steep > 0:  # rounding: nothing more to be had in this direction
-            break
-        length = size / steep
-        V, residual = V + length * way, residual - length * curved
-        pointed = solve(residual)
-        last, size = size, float(np.sum(residual * pointed))
-        way = pointed + (size / last) * way
-    return V

@@ -16,6 +16,9 @@ from polycomplete.rows import Candidates, RowEnergy, candidates
 __all__ = ["blend_ambiguous", "rescue"]
 
 SUSPECTS = 0.25  # share of rows, worst first, that are tried again
+SUSPICIOUS = 2.0  # ... if their energy is so many times the median
+STARTS, KEPT = 6, 3  # of each, and how many of them go on from a coarse model to the fine ones
+FEW, MANY = 6, 10  # starts that a row's other places are looked for from: at first, and closely
 UNTRUSTED = 0.2  # share of rows, worst first, that lend no start
 GAIN = 0.5  # a row moves only if its energy falls at least to this share
 
@@ -57,9 +60,12 @@ def rescue(problem: ExactProblem, X: np.ndarray, gamma: float) -> tuple[np.ndarr
     now = energies[-1].left_out()
     order = np.argsort(-now, kind="stable")
     worst = order[: max(1, int(SUSPECTS * len(X)))]
+    worst = worst[now[worst] + gamma > SUSPICIOUS * (np.median(now) + gamma)]
     worst = worst[~problem.mask[worst].all(axis=1)]
+    if not len(worst):
+        return X, 0
     trusted = order[int(UNTRUSTED * len(X)) :]
-    found, energy = _retry(energies, X, problem.mask, worst, trusted, k=6).best()
+    found, energy = _retry(energies, X, problem.mask, worst, trusted, STARTS, KEPT).best()
     better = energy + gamma < GAIN * (now[worst] + gamma)
     X = X.copy()
     X[worst[better]] = found[better]
@@ -102,9 +108,9 @@ def blend_ambiguous(
     """
     energies = _surfaces(problem, X, gamma)
     rows = np.flatnonzero(~problem.mask.all(axis=1))
-    for models in (energies[:1], energies):
+    for models, starts in ((energies[:1], FEW), (energies, MANY)):
         if len(rows):
-            mixed, ambiguous = _plausible(problem, models, X, rows)
+            mixed, ambiguous = _plausible(problem, models, X, rows, starts)
             rows, mixed = rows[ambiguous], mixed[ambiguous]
     X, found = X.copy(), np.zeros(len(X), dtype=bool)
     if len(rows):
@@ -114,12 +120,12 @@ def blend_ambiguous(
 
 
 def _plausible(
-    problem: ExactProblem, energies: list[RowEnergy], X: np.ndarray, rows: np.ndarray
+    problem: ExactProblem, energies: list[RowEnergy], X: np.ndarray, rows: np.ndarray, starts: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return for each row the mean of its plausible completions, and whether they differ."""
     now = energies[-1].left_out()
     trusted = np.argsort(-now, kind="stable")[int(UNTRUSTED / 2 * len(X)) :]
-    tried = _retry(energies, X, problem.mask, rows, trusted, k=10)
+    tried = _retry(energies, X, problem.mask, rows, trusted, starts)
     both = Candidates(
         np.concatenate([X[rows][:, None], tried.rows], axis=1),
         np.concatenate([now[rows][:, None], tried.energy], axis=1),
@@ -141,8 +147,10 @@ def _retry(
     rows: np.ndarray,
     trusted: np.ndarray,
     k: int,
+    kept: int | None = None,
 ) -> Candidates:
     """Complete ``rows`` again from trusted rows, each in its own place of the model."""
     place = np.full(len(X), -1)
     place[trusted] = np.arange(len(trusted))
-    return candidates(energies, X[rows], mask[rows], X[trusted], who=rows, lender=place[rows], k=k)
+    given, seen, pool = X[rows], mask[rows], X[trusted]
+    return candidates(energies, given, seen, pool, who=rows, lender=place[rows], k=k, kept=kept)

@@ -52,6 +52,9 @@ class Result:
         The kernel of the last stage; None for methods without one.
     ambiguous : ndarray of bool, shape (n,)
         Rows that their observed entries do not determine.
+    gains : list of float
+        Where the smoothing shrinks from one iteration to the next: by what share each of them
+        lowered the objective at its smoothing. Empty for other solvers.
     """
 
     X: np.ndarray
@@ -62,6 +65,7 @@ class Result:
     stop: str
     kernel: Kernel | None
     ambiguous: np.ndarray
+    gains: list[float] = field(default_factory=list)
 
     @property
     def converged(self) -> bool:
@@ -90,6 +94,7 @@ class Monitor:
     callback: Callback | None = None
     objective: list[float] = field(default_factory=list)
     smoothings: list[float] = field(default_factory=list)
+    gains: list[float] = field(default_factory=list)
     begin: float = field(default_factory=time.perf_counter)
 
     @property
@@ -97,10 +102,15 @@ class Monitor:
         """Wall-clock time since the beginning."""
         return time.perf_counter() - self.begin
 
-    def note(self, objective: float, smoothing: float) -> None:
-        """Record an iteration; raise :class:`Stopped` when the run must end."""
+    def note(self, objective: float, smoothing: float, before: float | None = None) -> None:
+        """Record an iteration; raise :class:`Stopped` when the run must end.
+
+        ``before`` is the objective that it began with, at the same smoothing.
+        """
         self.objective.append(objective)
         self.smoothings.append(smoothing)
+        if before is not None:
+            self.gains.append((before - objective) / (abs(objective) or 1.0))
         count = len(self.objective)
         logger.debug("iteration %d: smoothing %.1e, objective %.6g", count, smoothing, objective)
         if self.callback and self.callback(Progress(count, objective, smoothing, self.seconds)):
@@ -126,4 +136,5 @@ class Monitor:
             stop=stop,
             kernel=kernel,
             ambiguous=none if ambiguous is None else ambiguous,
+            gains=self.gains,
         )
