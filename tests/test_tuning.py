@@ -38,10 +38,11 @@ def test_the_lowest_error_wins():
     assert choose((0.1, 2.0), (0.01, 1.0), (0.001, 1.08)).smoothing == 0.01
 
 
-def test_among_nearly_equal_errors_the_finest_wins():
-    choice = choose((0.1, 1.0), (0.01, 1.005), (0.001, 1.05))
-    assert choice.smoothing == 0.01
-    assert choice.error == pytest.approx(1.005)
+@pytest.mark.parametrize(("unit", "expected"), [(1.0, 0.1), (0.01, 0.01)])
+def test_among_nearly_equal_errors_the_coarsest_wins_with_noise_the_finest_without(unit, expected):
+    choice = choose((0.1, unit), (0.01, 1.005 * unit), (0.001, 1.04 * unit))
+    assert choice.smoothing == expected
+    assert choice.error == pytest.approx(unit if expected == 0.1 else 1.005 * unit)
 
 
 def test_a_path_is_left_once_its_error_has_clearly_risen():
@@ -59,7 +60,7 @@ def test_a_path_is_left_once_its_error_has_clearly_risen():
 
 
 def test_a_small_rise_does_not_end_a_path():
-    choice = choose((0.1, 1.0), (0.01, 1.09), (0.001, 0.5))
+    choice = choose((0.1, 1.0), (0.01, 1.04), (0.001, 0.5))
     assert choice.smoothing == 0.001
     assert choice.smoothing == min(choice.errors)
 

@@ -15,6 +15,7 @@ __all__ = ["fit_landmarks"]
 
 ENTRIES = 25_000  # observed entries that are enough to choose by
 FEWEST = 400  # rows
+JUDGED = 500  # rows whose hidden entries are enough to scale deviations by
 
 
 def fit_landmarks(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
@@ -76,5 +77,7 @@ def _calibration(X: np.ndarray, trial: Trial | None, model: LandmarkModel, recip
     scaler, rows, visible, hidden, found = trial
     problem = pose(X[rows], visible, scaler, recipe)
     judge = LandmarkModel.learn(problem, found, scaler, model.smoothing, recipe.seed)
-    spread = judge.settled(found, visible, problem.engine.run).deviation
-    return tuning.calibration((found - scaler.apply(X[rows]))[hidden], spread[hidden])
+    some = np.linspace(0, len(rows) - 1, min(len(rows), JUDGED)).astype(int)
+    spread = judge.deviations(found[some], visible[some], problem.engine.run)
+    errors = found[some] - scaler.apply(X[rows[some]])
+    return tuning.calibration(errors[hidden[some]], spread[hidden[some]])

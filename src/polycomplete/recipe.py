@@ -32,8 +32,6 @@ __all__ = ["Chosen", "Learned", "Recipe", "Trial"]
 Solver = Any  # Continuation, Sweeps, AdamPlus, or another object with solve and default_smoothing
 Problem = Any  # what the engine poses
 
-#: A hidden error, in units of a column's spread, below which the completion is a good start.
-WELL = 0.05
 #: An error of most hidden entries that no data with noise have: it is the smoothing's.
 CLEAN = 1e-3
 #: Spreads of the columns that differ by less than this factor need no choice of scaling.
@@ -205,7 +203,7 @@ def choose(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Chosen:
     if given is None and (clean or smoothing <= recipe.solver.path_end):  # finer is better
         # What was found counts as a start only where hidden entries came back well: elsewhere
         # rows are in wrong places, from which a large smoothing still frees them.
-        begin = found if choices[scale].error < WELL else None
+        begin = found if choices[scale].error < tuning.WELL else None
         return Chosen(scale, recipe.solver.default_smoothing, begin, trial)
     return Chosen(scale, smoothing, None, trial)
 

@@ -36,14 +36,18 @@ MOST_TIMES = 5
 TOO_FEW = 20
 #: The smoothing where there is too little to judge: rather too smooth than too rough.
 CAUTIOUS = 1e-2
-#: Within this of the lowest error the finest smoothing wins: it follows the data most closely.
+#: Within this of the lowest error smoothings are as good as each other. On data without much noise
+#: the finest of them wins, which follows the data most closely; on others the coarsest, which makes
+#: the least of the noise.
 SLACK = 0.01
+#: An error, in units of a column's spread, that data without much noise stay below.
+WELL = 0.05
 #: The share of a Gaussian within one standard deviation.
 WITHIN = 0.6827
 #: Most hidden entries: a few rows may be in the wrong place even where data have no noise.
 MOST = 0.8
 #: A path that has come this far above its lowest error is not followed further.
-GIVE_UP = 1.1
+GIVE_UP = 1.05
 
 
 @dataclass(frozen=True)
@@ -217,10 +221,13 @@ def choice_of(errors: dict[float, float]) -> Choice:
     Examples
     --------
     >>> choice_of({0.1: 2.0, 0.01: 1.0, 0.001: 1.005}).smoothing
+    0.01
+    >>> choice_of({0.1: 0.02, 0.01: 0.01, 0.001: 0.01005}).smoothing
     0.001
     """
     lowest = min(errors.values())
-    chosen = min(s for s, e in errors.items() if e <= (1 + SLACK) * lowest)
+    best = min if lowest < WELL else max
+    chosen = best(s for s, e in errors.items() if e <= (1 + SLACK) * lowest)
     return Choice(chosen, errors[chosen], errors)
 
 

@@ -47,6 +47,8 @@ AT_REST = 3e-6  # of a typical distance: a row whose last step was shorter is in
 EASY, POLISH = 1e-3, 4  # damping and number of the steps of the others
 DOUBT = 100.0  # a row with so many times the usual energy tries more starts
 UNSURE = 0.05  # of a typical distance: a row that may be this far away looks for other places
+BEYOND = 2.0  # ... if that is so many times farther than a well-determined row may be away
+MEASURED = 500  # rows that show how far that is
 PLAUSIBLE = 6  # starts of such a row
 EVEN = Packing(even=True)
 
@@ -80,6 +82,8 @@ class LandmarkModel:
         The median energy of a training row.
     floor : float
         γ of the last energy: smaller energies are as good as none.
+    reach : float
+        How far a row may be away that its observed entries determine well, before calibration.
     calibration : float
         What deviations are multiplied by.
     packing : Packing
@@ -93,6 +97,7 @@ class LandmarkModel:
     smoothing: float
     typical: float
     floor: float
+    reach: float = 0.0
     calibration: float = 1.0
     packing: Packing = EVEN
 
@@ -112,7 +117,7 @@ class LandmarkModel:
         energies = [spectrum.energy(problem.gamma(s)) for s in steps]
         order = rng.permutation(len(X))
         typical = float(np.median(np.maximum(energies[-1].value(X), 0)))
-        return cls(
+        model = cls(
             scaler=scaler,
             engine=clone(problem.engine),  # without its threads
             energies=energies,
@@ -121,6 +126,9 @@ class LandmarkModel:
             typical=typical,
             floor=problem.gamma(smoothing),
         )
+        some = np.sort(order[:MEASURED])
+        far = np.linalg.norm(model.deviations(X[some], problem.mask[some]), axis=1)
+        return replace(model, reach=float(np.quantile(far, 0.25)))
 
     @property
     def kernel(self) -> Kernel:
@@ -248,6 +256,10 @@ class LandmarkModel:
             E = engine.run(lambda at: evenly(self.energies[-1], self.scaler.apply(X[at])), chunks)
             return np.maximum(np.concatenate(list(E)), 0) / self._usual
 
+    def deviations(self, X: np.ndarray, mask: np.ndarray, run: Run = map) -> np.ndarray:
+        """Return how far each cell of rows that were completed, scaled, may be off."""
+        return self.calibration * replace(self, packing=PLAIN)._measure(Holes(mask), X, run)[0]
+
     def settled(self, X: np.ndarray, mask: np.ndarray, run: Run = map) -> Completion:
         """Judge rows that were completed jointly, scaled; only those not determined change."""
         joint = replace(self, packing=PLAIN)
@@ -327,7 +339,8 @@ class LandmarkModel:
     ) -> Completion:
         """Give rows that may be elsewhere the mean of their plausible completions."""
         xp = array_namespace(rows)
-        far = xp.sum(deviation**2, axis=1) > (UNSURE * self._unit) ** 2
+        least = max(UNSURE * self._unit, BEYOND * self.reach)
+        far = xp.sum(deviation**2, axis=1) > least**2
         who = xp.nonzero(far)[0]
         if who.shape[0]:
             judges, packing = self.energies[-2:], self.packing

@@ -28,10 +28,12 @@ __all__ = ["Sweeps"]
 GROW = 1.1  # of the number of landmarks from one sweep to the next
 SETTLED = 0.25  # squared movement of a row in units of the smoothing at which it shrinks as planned
 SLOWEST, BRISK, FASTEST = 0.25, 0.5, 3.0  # of the planned speed; BRISK where it need not be exact
+NOISY = 1e-6  # a last smoothing above this is that of data with noise: they need not be exact
 FIRST = 5  # sweeps before the movement tells anything
+BRIEF = 3  # sweeps at the last smoothing before second chances
 NEAR = 1e3  # so many times coarser than a completion to begin with, rows still find their place
 STICKY = 3e-4  # smoothing: above, a row has one place only and is not stuck in another
-AGAIN = 100.0  # after second chances the smoothing is so many times larger again
+AGAIN, SOON = 100.0, 30.0  # after second chances the smoothing is so many times larger; with noise
 
 
 class Sweeps(BaseEstimator):
@@ -131,19 +133,22 @@ class Sweeps(BaseEstimator):
         run = SweepRun(self, problem, begin)
         smoothing = max(smoothing, problem.finest)
         first = self.first if begin is None else min(self.first, NEAR * smoothing)
+        slowest, again = (BRISK, SOON) if smoothing > NOISY else (SLOWEST, AGAIN)
         try:
-            for _ in run.shrink(first, smoothing):
+            for _ in run.shrink(first, smoothing, slowest, BRIEF):
                 pass
             before = len(problem.mask)
             for _ in range(self.rescues if smoothing < STICKY else 0):
                 moved = run.rescue(smoothing)
                 if moved == 0:
                     break
-                for _ in run.shrink(min(self.first, AGAIN * smoothing), smoothing, BRISK):
+                for _ in run.shrink(min(self.first, again * smoothing), smoothing, BRISK, BRIEF):
                     pass
                 if moved > before / 2:  # the same rows to and fro: there is no one place for them
                     break
                 before = moved
+            for _ in run.shrink(smoothing, smoothing):
+                pass
             stop = "converged" if run.arrived else "max_iter"
         except Stopped as ended:
             stop = ended.reason
@@ -176,16 +181,19 @@ class SweepRun:
         """The rows as they are."""
         return self.device.get(self.X)
 
-    def shrink(self, first: float, last: float, slowest: float = SLOWEST) -> Iterator[float]:
+    def shrink(
+        self, first: float, last: float, slowest: float = SLOWEST, rest: float = np.inf
+    ) -> Iterator[float]:
         """Sweep while the smoothing shrinks, and some more; yield the smoothing of each sweep."""
         solver, self.before = self.solver, self.X
+        rest = min(rest, solver.rest)
         smoothing, rested, self.arrived = first, 0, False
         for count in range(solver.max_iter):
             moved = self.sweep(smoothing)
             yield smoothing
             if smoothing <= last * (1 + 1e-9):
                 rested += 1
-                if rested >= solver.rest:
+                if rested >= rest:
                     self.arrived = True
                     return
             ease = SETTLED / max(moved, 1e-300)

@@ -17,7 +17,8 @@ from polycomplete.rows.energy import RowEnergy
 
 __all__ = ["WIDE", "newton_step"]
 
-ITERATIONS = 8  # of the conjugate gradients
+ITERATIONS = 5  # of the conjugate gradients
+COUNTED = 8  # ... that the matrices of rows are weighed against: rough steps take more sweeps
 #: Rows with more holes than this have no matrices at all, not even to measure deviations.
 WIDE = 128
 
@@ -26,7 +27,7 @@ def pays(energy: RowEnergy, holes: int, columns: int) -> bool:
     """Return whether conjugate gradients take fewer operations than the matrices of rows."""
     r, q = energy.factor.shape
     matrices = 2 * r * q * holes + 2 * q * holes**2 + holes**3
-    return ITERATIONS * 4 * (r * columns + r * q) < matrices
+    return COUNTED * 4 * (r * columns + r * q) < matrices
 
 
 def newton_step(
