@@ -54,14 +54,19 @@ GIVE_UP = 1.05
 class Choice:
     """What a path showed: the chosen smoothing, its error, and error and completion at each.
 
-    ``most`` is the error that four fifths of the hidden entries stay below at that smoothing.
+    ``mosts`` are the errors that four fifths of the hidden entries stay below.
     """
 
     smoothing: float
     error: float
     errors: dict[float, float]
+    mosts: dict[float, float] = field(default_factory=dict, repr=False)
     completed: dict[float, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
-    most: float = np.inf
+
+    @property
+    def most(self) -> float:
+        """The error that four fifths of the hidden entries stay below at the chosen smoothing."""
+        return self.mosts.get(self.smoothing, np.inf)
 
 
 class HeldOut(NamedTuple):
@@ -192,6 +197,7 @@ def follow(
     0.01
     """
     errors: dict[float, float] = {}
+    mosts: dict[float, float] = {}
     found: dict[float, np.ndarray] = {}
     for smoothing, completed in path:
         if smoothing < end and errors:
@@ -199,20 +205,25 @@ def follow(
         error = hidden_error(X, completed, hidden, unit)
         if error <= errors.get(smoothing, error):
             errors[smoothing], found[smoothing] = error, completed
-        if errors[smoothing] > give_up * min(errors.values()):
+            off = np.abs((completed - X) / unit)[hidden]
+            mosts[smoothing] = float(np.quantile(off, MOST))
+        # A few stuck rows make an error rise while the others still gain.
+        gains = mosts[smoothing] <= min(mosts.values())
+        if errors[smoothing] > give_up * min(errors.values()) and not gains:
             break
-    choice = choice_of(errors)
-    off = np.abs((found[choice.smoothing] - X) / unit)[hidden]
-    return replace(choice, completed=found, most=float(np.quantile(off, MOST)))
+    return replace(choice_of(errors, mosts), completed=found)
 
 
-def choice_of(errors: dict[float, float]) -> Choice:
+def choice_of(errors: dict[float, float], mosts: dict[float, float] | None = None) -> Choice:
     """Choose among the errors at each smoothing.
 
     Parameters
     ----------
     errors : dict
         From smoothing to error.
+    mosts : dict, optional
+        From smoothing to the error that most entries stay below. It decides on data without much
+        noise, where a few rows in the wrong place would decide otherwise.
 
     Returns
     -------
@@ -225,10 +236,11 @@ def choice_of(errors: dict[float, float]) -> Choice:
     >>> choice_of({0.1: 0.02, 0.01: 0.01, 0.001: 0.01005}).smoothing
     0.001
     """
-    lowest = min(errors.values())
-    best = min if lowest < WELL else max
-    chosen = best(s for s, e in errors.items() if e <= (1 + SLACK) * lowest)
-    return Choice(chosen, errors[chosen], errors)
+    quiet = min(errors.values()) < WELL
+    judged = mosts if quiet and mosts else errors
+    alike = [s for s, e in judged.items() if e <= (1 + SLACK) * min(judged.values())]
+    chosen = min(alike) if quiet else max(alike)
+    return Choice(chosen, errors[chosen], errors, mosts or {})
 
 
 def calibration(errors: np.ndarray, deviations: np.ndarray) -> float:
@@ -276,10 +288,15 @@ def together(choices: list[Choice]) -> Choice:
     {0.1: 2.0, 0.01: 2.0}
     """
     common = [s for s in choices[0].errors if all(s in c.errors for c in choices)]
-    logs = {s: np.mean([np.log(max(c.errors[s], 1e-300)) for c in choices]) for s in common}
-    chosen = choice_of({s: float(np.exp(value)) for s, value in logs.items()})
-    most = max(choice.most for choice in choices)
-    return replace(chosen, completed=choices[0].completed, most=most)
+    errors = {s: _mean([c.errors[s] for c in choices]) for s in common}
+    known = all(c.mosts for c in choices)
+    mosts = {s: _mean([c.mosts[s] for c in choices]) for s in common} if known else None
+    return replace(choice_of(errors, mosts), completed=choices[0].completed)
+
+
+def _mean(values: list[float]) -> float:
+    """Return the geometric mean."""
+    return float(np.exp(np.mean(np.log(np.maximum(values, 1e-300)))))
 
 
 def best_of(choices: dict[str | None, Choice]) -> str | None:

@@ -239,7 +239,6 @@ def candidates(
     lender: np.ndarray | None = None,
     k: int = 6,
     steps: int = 4,
-    kept: int | None = None,
 ) -> Candidates:
     """Complete each row from the entries of its k nearest neighbours in ``pool``.
 
@@ -258,8 +257,6 @@ def candidates(
         itself.
     k, steps : int
         Starts per row, steps per model.
-    kept : int, optional
-        How many of them go on from the first model to the others, the best; all by default.
 
     Returns
     -------
@@ -277,40 +274,21 @@ def candidates(
     ((1, 3, 2), array([[0.5 , 0.25]]))
     """
     k = max(1, min(k, len(pool) - (lender is not None)))
-    last = k if kept is None or len(energies) == 1 else min(kept, k)
     block = _block_rows(energies, X.shape[1], k)
-    rows = np.empty((len(X), last, X.shape[1]), dtype=X.dtype)
-    energy = np.empty((len(X), last), dtype=X.dtype)
+    rows = np.empty((len(X), k, X.shape[1]), dtype=X.dtype)
+    energy = np.empty((len(X), k), dtype=X.dtype)
     for at, inside in padded(len(X), block):
         own = None if lender is None else lender[at]
         starts = pool[nearest(X[at], mask[at], pool, k, own)]
-        Y = np.where(mask[at][:, None], X[at][:, None], starts)
-        damping = np.full((block, k), 0.1, dtype=X.dtype)
+        seen = np.repeat(mask[at], k, axis=0)
+        Y = np.where(seen, np.repeat(X[at], k, axis=0), starts.reshape(block * k, -1))
+        owner = None if who is None else np.repeat(who[at], k)
+        damping = np.full(len(Y), 0.1, dtype=X.dtype)
         for model in energies:
-            Y, E, damping = _settle_each(model, Y, mask[at], damping, who, at, steps)
-            if Y.shape[1] > last:
-                best = np.argsort(E, axis=1, kind="stable")[:, :last]
-                Y = np.take_along_axis(Y, best[:, :, None], axis=1)
-                E, damping = (np.take_along_axis(A, best, axis=1) for A in (E, damping))
-        rows[at[:inside]], energy[at[:inside]] = Y[:inside], E[:inside]
+            Y, E, damping = settle(model, Y, seen, damping, owner, steps)
+        rows[at[:inside]] = Y.reshape(block, k, -1)[:inside]
+        energy[at[:inside]] = E.reshape(block, k)[:inside]
     return Candidates(rows, energy)
-
-
-def _settle_each(
-    energy: RowEnergy,
-    Y: np.ndarray,
-    mask: np.ndarray,
-    damping: np.ndarray,
-    who: np.ndarray | None,
-    at: np.ndarray,
-    steps: int,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Let several completions of each row settle, (g, k, m); return them, energies and dampings."""
-    g, k, m = Y.shape
-    owner = None if who is None else np.repeat(who[at], k)
-    seen = np.repeat(mask, k, axis=0)
-    rows, E, damped = settle(energy, Y.reshape(g * k, m), seen, damping.ravel(), owner, steps)
-    return rows.reshape(g, k, m), E.reshape(g, k), damped.reshape(g, k)
 
 
 def _block_rows(energies: Sequence[RowEnergy], m: int, k: int) -> int:

@@ -17,7 +17,7 @@ __all__ = ["blend_ambiguous", "rescue"]
 
 SUSPECTS = 0.25  # share of rows, worst first, that are tried again
 SUSPICIOUS = 2.0  # ... if their energy is so many times the median
-STARTS, KEPT = 6, 3  # of each, and how many of them go on from a coarse model to the fine ones
+STARTS, STEPS = 6, 3  # of each, and steps for each model
 FEW, MANY = 6, 10  # starts that a row's other places are looked for from: at first, and closely
 UNTRUSTED = 0.2  # share of rows, worst first, that lend no start
 GAIN = 0.5  # a row moves only if its energy falls at least to this share
@@ -65,7 +65,7 @@ def rescue(problem: ExactProblem, X: np.ndarray, gamma: float) -> tuple[np.ndarr
     if not len(worst):
         return X, 0
     trusted = order[int(UNTRUSTED * len(X)) :]
-    found, energy = _retry(energies, X, problem.mask, worst, trusted, STARTS, KEPT).best()
+    found, energy = _retry(energies, X, problem.mask, worst, trusted, STARTS).best()
     better = energy + gamma < GAIN * (now[worst] + gamma)
     X = X.copy()
     X[worst[better]] = found[better]
@@ -147,10 +147,9 @@ def _retry(
     rows: np.ndarray,
     trusted: np.ndarray,
     k: int,
-    kept: int | None = None,
 ) -> Candidates:
     """Complete ``rows`` again from trusted rows, each in its own place of the model."""
     place = np.full(len(X), -1)
     place[trusted] = np.arange(len(trusted))
     given, seen, pool = X[rows], mask[rows], X[trusted]
-    return candidates(energies, given, seen, pool, who=rows, lender=place[rows], k=k, kept=kept)
+    return candidates(energies, given, seen, pool, who=rows, lender=place[rows], k=k, steps=STEPS)

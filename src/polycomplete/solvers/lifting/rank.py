@@ -144,7 +144,8 @@ class Search:
             sharp = None
         if sharp is not None or not self.errors:
             return sharp or CAUTIOUS
-        return int(tuning.choice_of(self.errors).smoothing)
+        enough = (1 + tuning.SLACK) * min(self.errors.values())
+        return int(min(rank for rank, error in self.errors.items() if error <= enough))
 
     def _follow(self) -> None:
         """Follow the path of ranks, with a second start at each as long as that is of use."""
