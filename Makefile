@@ -13,7 +13,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help demo coverage docs test check browser test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads bench-cli \
-	bench-partial bench-skip bench-tables bench-table1 bench-hopkins bench-recovery bench-scale bench-dask bench-gpu reproduce results pictures clean
+	bench-partial bench-skip bench-tables bench-table1 bench-hopkins bench-recovery bench-scale bench-wide bench-dask bench-gpu reproduce results pictures clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -57,7 +57,7 @@ test-oldest:  ## The tests with the oldest supported dependencies, in an environ
 test-wheel: $(VENV)/.ready  ## Build the wheel, install it alone in a clean environment, use it
 	$(PY) tests/wheel.py
 
-bench: bench-anchors bench-recovery bench-scale bench-dask bench-subspaces bench-tables bench-table1 bench-hopkins bench-solver bench-skip bench-threads bench-partial bench-cli  ## All benchmarks
+bench: bench-anchors bench-recovery bench-scale bench-wide bench-dask bench-subspaces bench-tables bench-table1 bench-hopkins bench-solver bench-skip bench-threads bench-partial bench-cli  ## All benchmarks
 
 bench-anchors: $(VENV)/.ready  ## Error and seconds of every method against its authors' code
 	$(PY) benchmarks/bench_anchors.py --out $(OUT)/benchmarks --jobs $(JOBS)
@@ -67,6 +67,9 @@ bench-recovery: $(VENV)/.ready  ## What the landmark engine recovers, with targe
 
 bench-scale: $(VENV)/.ready  ## Growth with the rows, arithmetic, new rows, peers
 	$(PY) benchmarks/bench_scale.py --out $(OUT)/benchmarks --picture docs/scale.png
+
+bench-wide: $(VENV)/.ready  ## Pictures of 784 pixels, half of them lost, against low-rank completion
+	$(PY) benchmarks/bench_wide.py --out $(OUT)/benchmarks --picture docs/wide.png
 
 bench-dask: $(VENV)/.ready  ## Five million rows from Parquet to Parquet by one and two workers
 	$(PY) benchmarks/bench_dask.py --out $(OUT)/benchmarks

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -130,6 +131,34 @@ def report_tables(rows: list[dict]) -> int:
     return missed
 
 
+FEW, SIZES = 150, (150, 300, 600, 1200)
+
+
+def more_rows(name: str, X: np.ndarray, seed: int) -> dict:
+    """Complete some rows of a table in the company of more and more others."""
+    mask = masks.uniform(X.shape, 0.7, random_state=seed)
+    found = {}
+    for n in [size for size in SIZES if size <= len(X)]:
+        pmc = PMC(engine=Landmark(n_jobs=1), random_state=0)
+        completed = pmc.fit_transform(masks.apply(X[:n], mask[:n]))[:FEW]
+        found[n] = metrics.nrmse(X[:FEW], completed, mask[:FEW])
+    return {"table": name, "seed": seed, "errors": found}
+
+
+def report_more(rows: list[dict]) -> int:
+    """Print the error on the same rows over the number of rows; return how often it rises."""
+    missed = 0
+    print(f"error on the same {FEW} rows, completed together with others; target: it never rises")
+    for name in dict.fromkeys(row["table"] for row in rows):
+        mine = [row["errors"] for row in rows if row["table"] == name]
+        errors = {n: float(np.mean([found[n] for found in mine])) for n in mine[0]}
+        rises = [n for m, n in pairwise(errors) if errors[n] > errors[m]]
+        missed += bool(rises)
+        line = "  ".join(f"{n}: {error:.4f}" for n, error in errors.items())
+        print(f"{name:31}{line}  {'MISSED' if rises else 'holds'}")
+    return missed
+
+
 PHASE_ROWS = (50, 100, 200, 400, 800, 1600)
 PHASE_RATES = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6)
 
@@ -177,7 +206,10 @@ def main() -> None:
             for name, X in tables(args.tables).items() for seed in range(3)
         )  # fmt: skip
         missed += report_tables(compared)
-        rows += compared
+        whole = {name: X for name, X in tables(SIZES[-1]).items() if len(X) >= SIZES[1]}
+        grown = run(delayed(more_rows)(name, X, s) for name, X in whole.items() for s in range(3))
+        missed += report_more(grown)
+        rows += compared + grown
     if args.phase:
         cells = [(n, rate) for n in PHASE_ROWS[::-1] for rate in PHASE_RATES]
         found = run(delayed(phase_cell)(n, rate, seed) for n, rate in cells for seed in range(3))

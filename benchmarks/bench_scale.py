@@ -11,7 +11,9 @@ from __future__ import annotations
 import argparse
 import os
 import resource
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +22,12 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer
 from threadpoolctl import threadpool_limits
 
-from polycomplete import LRMC, PMC, Landmark, datasets, masks, metrics
-from polycomplete.rows import Holes
+from polycomplete import LRMC, PMC, RBF, Landmark, datasets, masks, metrics
+from polycomplete.rows import Holes, learn
+from polycomplete.rows.wide import COUNTED, newton_step, pays
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "anchors"))
+from make_instances import instances
 
 DETERMINED = 4
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
@@ -106,6 +112,48 @@ def arithmetic() -> dict:
     print(f"r = {r}, q = {q}: products at {found['products']:.0%} of dgemm's {best:.0f} GFLOP/s "
           f"(target 60 %), a whole step at {found['step']:.0%} (target 40 %)")  # fmt: skip
     return found
+
+
+def gradients() -> list[dict]:
+    """Compare a step by conjugate gradients with one by the matrices of rows, for wider rows."""
+    print("columns, half of them missing: seconds of a step by conjugate gradients / by matrices")
+    return [_both_steps(m) for m in (10, 20, 30, 40, 60, 100, 200)]
+
+
+def _both_steps(m: int) -> dict:
+    X = datasets.make_polynomial_manifold(600, m, n_dims=4, random_state=0)
+    X = X / X.std() + 0.03 * np.random.default_rng(0).standard_normal(X.shape)
+    mask = masks.uniform(X.shape, 0.5, random_state=0)
+    energy = learn(RBF(2 * np.sqrt(m)), X[:200], gamma=1e-5, in_place=False)
+    block = Holes(mask[200:]).blocks[0]
+    rows, damping = X[200:][block.rows], np.full(len(block.rows), 0.1)
+    with threadpool_limits(1):
+        by_matrix = _quickest(lambda: block.expand(energy, rows).step(block.padding, damping))
+        wide = _quickest(lambda: newton_step(energy, rows, block._holes, damping, COUNTED))
+    taken = pays(energy, *block._size)
+    print(f"{m:5}: {wide / by_matrix:.2f}{' (taken)' if taken else ''}")
+    return {"columns": m, "ratio": wide / by_matrix, "taken": taken}
+
+
+def _quickest(call: Callable[[], object]) -> float:
+    call()
+    return min(measure(call).wall for _ in range(20))
+
+
+def motion() -> dict:
+    """Complete a motion of 1696 frames with half of the entries missing on one core."""
+    data = Path(os.environ.get("POLYCOMPLETE_DATA", "data"))
+    if not data.is_dir():
+        print(f"no folder {data}: motion capture is left out")
+        return {}
+    wanted = "c_56_06_miss0.5_s100"
+    name, X, mask, _ = next(each for each in instances("c", data=data) if each[0] == wanted)
+    pmc, given = PMC(engine=Landmark(n_jobs=1), random_state=0), masks.apply(X, mask)
+    with threadpool_limits(1):
+        run = measure(lambda: pmc.fit_transform(given))
+    error = metrics.rae(X, run.value, mask)
+    print(f"{name}: RAE {error:.4f} (target .10) in {run.cpu:.0f} s on one core (target 60)")
+    return {"rae": error, "cpu": run.cpu}
 
 
 def new_rows() -> dict:
@@ -209,7 +257,7 @@ def main() -> None:
     args = parser.parse_args()
     print(f"{os.cpu_count()} cores")
     grown = growth(tuple(n for n in SIZES if n <= args.most))  # first: memory is the most so far
-    parts = (arithmetic, crossover, digits, new_rows, peers)
+    parts = (arithmetic, gradients, crossover, motion, digits, new_rows, peers)
     measured = {part.__name__: part() for part in parts}
     if args.picture:
         draw(grown, args.picture)
