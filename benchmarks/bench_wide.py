@@ -2,7 +2,7 @@
 
 The digits that come with scikit-learn (8 × 8), enlarged, turned and shifted a little at random: so
 there are more pictures than originals, on a surface of a few dimensions more. Prints the error on
-the lost pixels, seconds and peak memory, and draws some pictures.
+the lost pixels and seconds, and draws some pictures.
 """
 
 from __future__ import annotations

@@ -100,6 +100,7 @@ WRONG = {
     "endless noise": (PMC(noise=np.inf), "noise must be .*positive number, got inf"),
     "solver": (PMC(solver="adam"), "solver must be a Continuation or .*AdamPlus object"),
     "solver class": (PMC(solver=Continuation), "solver must be a Continuation or .*AdamPlus"),
+    "steps": (PMC(solver=Continuation(steps="big")), "steps must be one of .*, got 'big'"),
     "start": (PMC(solver=Continuation(start="one")), "start must be one of .*, got 'one'"),
     "missing_values": (PMC(missing_values="!"), "missing_values must be a number.*got '!'"),
 }

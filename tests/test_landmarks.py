@@ -26,6 +26,7 @@ from polycomplete import (
 )
 from polycomplete.exact import ExactProblem
 from polycomplete.landmarks import engine
+from polycomplete.landmarks import model as model_module
 from polycomplete.landmarks.energy import Spectrum
 from polycomplete.landmarks.features import moments, whiten
 from polycomplete.rows import Holes, deviations, learn, near, nearest, spread
@@ -324,6 +325,31 @@ def test_most_errors_lie_within_their_deviation():
     z = np.abs(completed - noisy)[~mask] / pmc.cell_std_[~mask]
     assert 0.55 < np.mean(z < 1) < 0.8
     assert_array_equal(pmc.cell_std_[mask], 0)
+
+
+def test_deviations_are_those_of_rows_that_settled(fitted, problem):
+    (X, mask), model = problem, fitted.model_
+    rows = model.scaler.apply(X)
+    assert_allclose(model.deviations(rows, mask), model.settled(rows, mask).deviation)
+
+
+def test_noise_does_not_send_well_determined_rows_to_other_places(monkeypatch):
+    X = datasets.make_polynomial_manifold(500, 10, random_state=0)
+    noisy = X + 0.05 * X.std() * np.random.default_rng(0).standard_normal(X.shape)
+    mask = masks.uniform(X.shape, 0.7, random_state=0)
+    mask[:5, 1:] = False
+    tried, search = [], model_module.try_starts
+
+    def count(judges, some, *rest):
+        tried.append(len(some))
+        return search(judges, some, *rest)
+
+    monkeypatch.setattr(model_module, "try_starts", count)
+    for beyond in (0.0, model_module.BEYOND):
+        monkeypatch.setattr(model_module, "BEYOND", beyond)
+        PMC(engine="landmark", random_state=0).fit(masks.apply(noisy, mask))
+    every, some = tried
+    assert 5 <= some < every / 3
 
 
 def test_a_row_without_entries_may_be_anywhere():

@@ -77,6 +77,14 @@ def test_convergence_shows_each_stage_coming_down(pmc, ax):
     assert ax.get_yscale() == "log"
 
 
+def test_convergence_shows_what_newton_steps_gained(pmc, ax):
+    plots.plot_convergence(pmc, ax=ax)
+    (line,) = ax.lines
+    gains = [gain for gain in pmc.result_.gains if gain > 0]
+    np.testing.assert_array_equal(line.get_ydata(), gains)
+    assert (ax.get_ylabel(), ax.get_yscale()) == ("share gained", "log")
+
+
 def test_spectra_show_rank_and_smoothing(pmc, ax):
     plots.plot_spectrum(pmc, ax=ax)
     assert ax.get_title().startswith("rank ")

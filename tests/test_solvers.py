@@ -156,7 +156,6 @@ def test_where_newton_steps_are_not_to_be_had_quasi_newton_steps_are_taken(monke
     monkeypatch.setattr(continuation, "minimize", lambda *_, **__: called.append(1))
     problem, _ = curve()
     if case == "kernel":
-        monkeypatch.setattr(newton, "second_order", lambda kernel: not isinstance(kernel, Unknown))
         problem = problem.with_kernel(Unknown(problem.kernel.width))
     if case == "wide":
         monkeypatch.setattr(newton, "WIDEST", 7)
@@ -169,6 +168,15 @@ def test_kernels_with_known_second_derivatives():
     assert curvature.second_order(RBF() + 0.1 * Linear())
     assert not curvature.second_order(Kernel())
     assert not curvature.second_order(RBF() + Kernel())
+    assert not curvature.second_order(Unknown())
+
+
+def test_gains_are_the_shares_by_which_newton_steps_lower_the_objective():
+    result = Continuation(**QUICK).solve(curve()[0], 1e-3)
+    assert len(result.gains) == result.iterations
+    assert min(result.gains) >= 0
+    assert result.gains[-1] < 1e-3 * max(result.gains)
+    assert not Continuation(steps="plain", **QUICK).solve(curve()[0], 1e-3).gains
 
 
 @pytest.mark.parametrize("steps", ["quasi-newton", "newton"])

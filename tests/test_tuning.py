@@ -65,6 +65,26 @@ def test_a_small_rise_does_not_end_a_path():
     assert choice.smoothing == min(choice.errors)
 
 
+def test_a_few_stuck_rows_do_not_decide_where_there_is_little_noise():
+    truth, hidden, unit = np.zeros((100, 1)), np.ones((100, 1), bool), np.ones(1)
+
+    def completed(most, stuck):
+        return np.r_[np.full(95, most), np.full(5, stuck)][:, None]
+
+    # The others still gain when the error of five rows rises: neither left nor outvoted by them.
+    path = [
+        (0.1, completed(0.02, 0.02)),
+        (0.01, completed(0.01, 0.2)),
+        (0.001, completed(0.005, 0.4)),
+    ]
+    choice = follow(path, truth, hidden, unit)
+    assert min(choice.errors, key=choice.errors.get) == 0.1
+    assert choice.smoothing == 0.001
+    assert choice.most == pytest.approx(0.005)
+    loud = [(smoothing, 10 * rows) for smoothing, rows in path]
+    assert follow(loud, truth, hidden, unit).smoothing == 0.1
+
+
 def test_every_error_on_the_way_is_reported():
     choice = choose((0.1, 2.0), (0.01, 1.0))
     assert choice.errors == pytest.approx({0.1: 2.0, 0.01: 1.0})

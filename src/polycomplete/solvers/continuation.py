@@ -36,9 +36,9 @@ __all__ = ["Continuation"]
 COARSE = 1e-7  # down to here with the kernel as it is; below, with the widened one
 NEAR = 1e3  # so many times coarser than a completion to begin with, rows still find their place
 STEPS = ("newton", "quasi-newton", "plain")
-PER_TEN, HURRIED = 3, 2  # Newton steps in which the smoothing falls by ten; where it only shows
+PER_TEN, HURRIED = 3, 2  # Newton steps in which the smoothing falls by ten: to solve, to choose
 RESTING = 3  # Newton steps of a round at the last smoothing
-SOLVED, RENEWED, UNUSED = 0.25, 6, 0.1  # how roughly a Newton step may be found: see there
+SOLVED, RENEWED, UNUSED = 0.25, 6, 0.1  # parameters of Newton: rougher steps than its own
 
 
 class Continuation(BaseEstimator):
@@ -51,9 +51,9 @@ class Continuation(BaseEstimator):
     first : float, default=1.0
         The first smoothing, relative to the mean of k(x, x).
     steps : {"newton", "quasi-newton", "plain"}, default="newton"
-        Newton steps, L-BFGS in row-preconditioned variables, or L-BFGS as it is. "newton" turns to
-        "quasi-newton" on a GPU, with more than 256 columns, and for kernels without known second
-        derivatives; there with more than 256 columns "quasi-newton" is "plain".
+        Newton steps, L-BFGS in row-preconditioned variables, or L-BFGS as it is. What cannot be
+        had is replaced by the next: "newton" on a GPU and for kernels whose second derivatives
+        are not known, both "newton" and "quasi-newton" on data with more than 256 columns.
     max_iter : int, default=40
         L-BFGS iterations of a stage, between two renewals of the preconditioner.
     rounds : int, default=10
@@ -231,10 +231,9 @@ class _Run:
         newton = self.newton
         if newton is None or newton.problem is not problem or newton.at.z is not self.z:
             newton = self.newton = Newton(problem, self.z, gamma, SOLVED, RENEWED, UNUSED)
-        before = newton.at.value(gamma)
-        value = newton.step(gamma)
+        before, after = newton.step(gamma)
         self.z = newton.at.z
-        self.monitor.note(value, smoothing, before)
+        self.monitor.note(after, smoothing, before)
 
     def minimise(self, smoothing: float) -> None:
         """Take quasi-Newton steps at one smoothing."""

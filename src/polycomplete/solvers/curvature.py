@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polycomplete.exact import WIDEST, ExactProblem, Spectrum
-from polycomplete.kernels import RBF, Kernel, Polynomial, Scaled, Sum
+from polycomplete.kernels import RBF, Kernel, Linear, Polynomial, Scaled, Sum
 from polycomplete.lift import LiftEnergy, LiftProblem
 from polycomplete.rows import RowEnergy
 
@@ -236,7 +236,7 @@ def bend(point: Point, gamma: float, unused: float = UNUSED) -> Bend:
 
 
 def second_order(kernel: Kernel) -> bool:
-    """Return whether the second derivatives of a kernel are known.
+    """Return whether the second derivatives of a kernel are known: not those of a subclass.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def second_order(kernel: Kernel) -> bool:
         return second_order(kernel.left) and second_order(kernel.right)
     if isinstance(kernel, Scaled):
         return second_order(kernel.kernel)
-    return isinstance(kernel, Polynomial | RBF)
+    return type(kernel) in (Linear, Polynomial, RBF)
 
 
 def mixed(kernel: Kernel, X: np.ndarray, K: np.ndarray, M: np.ndarray) -> Product:

@@ -154,12 +154,11 @@ class _Run:
         """Take one step at a smoothing; return how far the entries moved."""
         if self.at.z.size == 0:
             return 0.0
-        gamma, before = smoothing * self.unit, self.at.z
-        self.problem.reweigh(before, gamma)
-        higher = self.at.value(gamma)
-        value = self.newton.step(gamma, self.solver.factor)  # the next one is so much finer
-        moved = float(np.sqrt(np.mean((self.at.z - before) ** 2))) / self.spread
-        self.monitor.note(value, smoothing, higher)
+        gamma, begin = smoothing * self.unit, self.at.z
+        self.problem.reweigh(begin, gamma)
+        before, after = self.newton.step(gamma, finer=self.solver.factor)
+        moved = float(np.sqrt(np.mean((self.at.z - begin) ** 2))) / self.spread
+        self.monitor.note(after, smoothing, before)
         return moved
 
     def rescue(self, smoothing: float) -> None:

@@ -18,7 +18,7 @@ DAMPING = 1e-6  # of a row's own metric: bounds steps in directions that nothing
 LONGEST = 60  # conjugate gradient steps
 SHORTER = 0.3  # a step that does not lower the objective is shortened by this
 SHORTEST = 1e-4
-FINER = 3.0  # a spectrum is computed for a smoothing so many times smaller, which may come next
+FINER = 3.0  # the smoothing of the next step may be so many times smaller
 
 
 def suits(problem: ExactProblem) -> bool:
@@ -75,7 +75,7 @@ class Newton:
     >>> problem = ExactProblem(X, mask, Polynomial(1, 0.0), Schatten(0.5))
     >>> newton = Newton(problem, np.array([3.0]), 1e-3)
     >>> for gamma in (1e-3, 1e-4, 1e-5, 1e-6, 1e-7):
-    ...     value = newton.step(gamma)
+    ...     before, after = newton.step(gamma)
     >>> newton.at.z.round(1)  # the rows are parallel
     array([4.])
     """
@@ -94,9 +94,13 @@ class Newton:
         self.at: Point = look(problem, z, gamma)
         self.taken = 0
 
-    def step(self, gamma: float, finer: float = FINER) -> float:
-        """Take a step that lowers the objective, if there is one; return the objective."""
-        value, begin = self.at.value(gamma), self.at.z
+    def step(self, gamma: float, finer: float = FINER) -> tuple[float, float]:
+        """Take a step that lowers the objective, if there is one.
+
+        ``finer`` says by what factor the smoothing of the next step may be smaller. Returns the
+        objective before and after, both at γ.
+        """
+        before, begin = self.at.value(gamma), self.at.z
         here = bend(self.at, gamma, self.unused)
         if self.taken % self.renewed == 0:
             self.blocks = here.inverse(DAMPING)
@@ -105,12 +109,12 @@ class Newton:
         length = 1.0
         while length > SHORTEST:
             trial = look(self.problem, begin + length * move, gamma / finer)
-            reached = trial.value(gamma)
-            if reached <= value:  # False for NaN
+            after = trial.value(gamma)
+            if after <= before:  # False for NaN
                 self.at = trial
-                return reached
+                return before, after
             length *= SHORTER
-        return value
+        return before, before
 
 
 def direction(here: Bend, solve: Product, solved: float = 0.1) -> np.ndarray:
