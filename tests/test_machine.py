@@ -6,7 +6,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from polycomplete import _machine
-from polycomplete._machine import SMALL, blas_threads_for, free_memory
+from polycomplete._machine import SMALL, blas_threads_for, free_memory, in_processes, is_worker
 
 
 def blas_threads():
@@ -69,3 +69,18 @@ def test_free_memory_is_known_where_the_system_tells_little(monkeypatch):
     monkeypatch.setattr(_machine, "_meminfo", lambda: None)
     monkeypatch.setattr(_machine, "_cgroup", lambda: None)
     assert free_memory() > 0
+
+
+def _depth(case):
+    return is_worker(), in_processes(lambda each: is_worker(), [(0,), (1,)])
+
+
+def test_processes_are_not_started_by_processes():
+    assert not is_worker()
+    found = in_processes(_depth, [(0,), (1,)])
+    several = _machine.cores() > 1
+    assert found == [(several, [several, several])] * 2
+
+
+def test_cases_come_back_in_their_order():
+    assert in_processes(divmod, [(7, 2), (9, 4), (3, 3)]) == [(3, 1), (2, 1), (1, 0)]

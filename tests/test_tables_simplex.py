@@ -101,9 +101,19 @@ def test_good_probabilities_are_left_about_alone(shrunken):
 
 def test_scores_without_information_give_the_shares():
     rng = np.random.default_rng(1)
-    labels = rng.choice(2, size=500, p=[0.8, 0.2])
-    found = Calibration.fit(rng.random((500, 2)), labels).apply(rng.random((50, 2)))
-    assert np.abs(found - [0.8, 0.2]).max() < 0.1
+    labels = rng.choice(2, size=5000, p=[0.8, 0.2])
+    found = Calibration.fit(rng.random((5000, 2)), labels).apply(rng.random((50, 2)))
+    assert np.abs(found - [0.8, 0.2]).max() < 0.05
+
+
+def test_a_rare_class_gets_back_what_shrinking_took_from_it():
+    rng = np.random.default_rng(0)
+    labels = rng.choice(2, size=2000, p=[0.9, 0.1])
+    shrunk = 0.4 * np.eye(2)[labels] + 0.6 * np.array([0.9, 0.1]) + rng.normal(0, 0.02, (2000, 2))
+    found = Calibration.fit(shrunk, labels)
+    assert found.tilt > 0
+    assert np.mean(found.apply(shrunk).argmax(axis=1) == labels) > 0.99
+    assert np.mean(shrunk.argmax(axis=1) == labels) < 0.95
 
 
 def test_wrong_certainties_are_doubted(shrunken):

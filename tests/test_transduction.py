@@ -111,10 +111,44 @@ def test_what_was_chosen_is_told(fitted, caplog):
     found, X, y = fitted
     assert found.label_weight_ in (0.1, 0.3, 1.0, 3.0)
     assert found.method_.smoothing > 0
-    assert found.method_.kernel.multiple in (1.0, 2.0)
+    assert found.method_.kernel.multiple in (1.0, 2.0, 4.0)
     with caplog.at_level(logging.INFO, "polycomplete"):
         cheap(verbose=1).fit(X, half(y))
     assert sum("chose target weight" in line for line in caplog.messages) == 1
+
+
+def test_settings_that_do_as_well_are_averaged(fitted):
+    found, X, _ = fitted
+    assert 1 < len(found.members_) <= 9
+    assert (found.members_[0].weight, found.members_[0].method) == (
+        found.label_weight_,
+        found.method_,
+    )
+    used = {(m.weight, m.method.kernel.multiple, m.method.smoothing) for m in found.members_}
+    assert len(used) == len(found.members_)
+    scaled = found._features(X, ~np.isnan(X))
+    scores = np.mean([m.answer(scaled, found._target) for m in found.members_], axis=0)
+    np.testing.assert_allclose(found.predict_proba(X), found.calibration_.apply(scores))
+
+
+@pytest.mark.parametrize("average", [1, 2])
+def test_the_number_of_settings_can_be_limited(average):
+    X, y = blobs(n=40)
+    found = TransductiveClassifier(average=average, random_state=0).fit(X, half(y))
+    assert len(found.members_) == average
+    assert np.mean(found.transduction_ == y) > 0.9
+
+
+def test_many_entries_are_fitted_once():
+    X, y = blobs(n=300, m=501, classes=2)
+    assert len(cheap(label_weight="auto").fit(X, half(y)).members_) == 1
+
+
+@pytest.mark.parametrize("average", [0, -1, 1.5, "many", None])
+def test_a_number_of_settings_that_makes_no_sense_is_refused(average):
+    X, y = blobs()
+    with pytest.raises(ValueError, match="average must be"):
+        cheap(average=average).fit(X, half(y))
 
 
 def test_the_same_seed_gives_the_same_answer():

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 # Below this many rows the products of a step are too small to share between BLAS threads: on two
@@ -70,6 +73,19 @@ def cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
         return os.cpu_count() or 1
+
+
+def is_worker() -> bool:
+    """Return whether others work beside this one: a process or a task of joblib's among several."""
+    return multiprocessing.parent_process() is not None or get_active_backend()[0].nesting_level > 0
+
+
+def in_processes(work: Callable[..., Done], cases: Sequence[tuple[Any, ...]]) -> list[Done]:
+    """Call with each case's arguments, by processes unless this is one of several already."""
+    jobs = min(cores(), len(cases))
+    if jobs < 2 or is_worker():
+        return [work(*case) for case in cases]
+    return list(Parallel(n_jobs=jobs)(delayed(work)(*case) for case in cases))
 
 
 def in_threads(work: Callable[[Part], Done], parts: Iterable[Part], entries: int) -> Iterator[Done]:

@@ -20,9 +20,9 @@ __all__ = ["Calibration", "project"]
 TINY = 1e-12
 #: Doubt where nothing is known of how good the scores are.
 DOUBT = 0.05
-#: How far (in standard deviations of a normal) sharpness and doubt may leave their usual values
-#: for nothing: the fit on a handful of cells stays near them.
-SPREAD = np.array([1.0, 2.0])
+#: How far (in standard deviations of a normal) sharpness, doubt and tilt may leave their usual
+#: values for nothing: the fit on a handful of cells stays near them.
+SPREAD = np.array([1.0, 2.0, 1.0])
 
 
 def project(block: np.ndarray) -> np.ndarray:
@@ -62,15 +62,16 @@ class Calibration:
     """A map from scores to probabilities, learned on cells whose class is known.
 
     With p the projection of the scores onto the simplex, π the shares of the classes and
-    p' = (1 − doubt) p + doubt π, probabilities are proportional to π (p' / π)^sharpness. Where the
-    scores say nothing (p = π) they are the shares; sharpness 1 without doubt leaves p as it is;
-    scores that a cautious method drew towards the mean are made sharper again.
+    p' = (1 − doubt) p + doubt π, probabilities are proportional to p'^sharpness / π^tilt. Sharpness
+    1 without doubt and tilt leaves p as it is. Scores that a cautious method drew towards the mean
+    are made sharper again; tilt gives back to rare classes what they lost on the way, if anything.
+    A sharpness s below 1 draws towards the shares instead: π^(1 − s) is a factor then.
 
     Attributes
     ----------
     shares : ndarray of shape (c,)
         How frequent each class is.
-    sharpness, doubt : float
+    sharpness, doubt, tilt : float
         What was fitted.
 
     Examples
@@ -80,17 +81,18 @@ class Calibration:
     >>> calibration = Calibration.fit(scores, np.array([0, 1, 0, 1] * 20))
     >>> bool(calibration.apply(np.array([[0.6, 0.4]]))[0, 0] > 0.9)
     True
-    >>> calibration.apply(calibration.shares[None])
+    >>> calibration.apply(np.array([[0.5, 0.5]]))
     array([[0.5, 0.5]])
     """
 
     shares: np.ndarray
     sharpness: float = 1.0
     doubt: float = DOUBT
+    tilt: float = 0.0
 
     @classmethod
     def fit(cls, scores: np.ndarray, labels: np.ndarray, shares: np.ndarray | None = None) -> Self:
-        """Learn sharpness and doubt by the log-loss of the known classes.
+        """Learn sharpness, doubt and tilt by the log-loss of the known classes.
 
         Parameters
         ----------
@@ -109,19 +111,20 @@ class Calibration:
         if shares is None:
             shares = np.bincount(labels, minlength=scores.shape[1]) + 1.0
         shares = np.maximum(shares, TINY) / np.sum(np.maximum(shares, TINY))
-        start = np.array([0.0, logit(DOUBT)])
+        start = np.array([0.0, logit(DOUBT), 0.0])
         if len(labels) == 0:
             return cls(shares)
         projected = project(scores)
         rows = np.arange(len(labels))
 
         def cost(point: np.ndarray) -> float:
-            logits = _logits(projected, shares, np.exp(point[0]), expit(point[1]))
+            logits = _logits(projected, shares, np.exp(point[0]), expit(point[1]), point[2])
             surprise = -log_softmax(logits, axis=1)[rows, labels].sum()
             return float(surprise + 0.5 * np.sum(((point - start) / SPREAD) ** 2))
 
-        found = minimize(cost, start, method="L-BFGS-B", bounds=[(-4, 4), (-12, 6)]).x
-        return cls(shares, float(np.exp(found[0])), float(expit(found[1])))
+        bounds = [(-4, 4), (-12, 6), (-6, 6)]
+        sharpness, doubt, tilt = minimize(cost, start, method="L-BFGS-B", bounds=bounds).x
+        return cls(shares, float(np.exp(sharpness)), float(expit(doubt)), float(tilt))
 
     def apply(self, scores: np.ndarray) -> np.ndarray:
         """Return probabilities.
@@ -135,10 +138,12 @@ class Calibration:
         -------
         ndarray of shape (n, c)
         """
-        logits = _logits(project(scores), self.shares, self.sharpness, self.doubt)
+        logits = _logits(project(scores), self.shares, self.sharpness, self.doubt, self.tilt)
         return np.asarray(softmax(logits, axis=1))
 
 
-def _logits(p: np.ndarray, shares: np.ndarray, sharpness: float, doubt: float) -> np.ndarray:
+def _logits(
+    p: np.ndarray, shares: np.ndarray, sharpness: float, doubt: float, tilt: float
+) -> np.ndarray:
     doubted = np.maximum((1 - doubt) * p + doubt * shares, TINY)
-    return np.log(shares) + sharpness * (np.log(doubted) - np.log(shares))
+    return sharpness * np.log(doubted) + (max(1 - sharpness, 0) - tilt) * np.log(shares)

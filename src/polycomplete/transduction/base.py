@@ -14,10 +14,13 @@ from polycomplete._messages import showing
 from polycomplete.frames import find_missing, to_matrix
 from polycomplete.keeping import Savable
 from polycomplete.kernels import RBF
+from polycomplete.methods import PMC
 from polycomplete.scaling import ColumnScaler, is_constant
+from polycomplete.solvers import Continuation
 from polycomplete.streams import BlockCompleter
-from polycomplete.tables.method import checked, prepared
-from polycomplete.transduction.search import MULTIPLES, WEIGHTS, Search, Settings
+from polycomplete.tables.method import prepared
+from polycomplete.transduction.members import fit_members
+from polycomplete.transduction.search import MULTIPLES, WEIGHTS, WIDER, Search, Settings
 from polycomplete.transduction.targets import Target
 
 __all__ = ["BaseTransducer"]
@@ -31,6 +34,13 @@ PLENTY = 200  # known targets that are enough to learn from them alone
 CLEAR = 0.75  # ... if this share of their features is observed
 ENOUGH = 100  # hidden targets to judge by
 MOST_DRAWS = 3
+#: Entries of X that all settings to average share, and how many these may be: few targets cannot
+#: tell settings apart, and there a fit costs little.
+QUICK, MOST_MEMBERS = 300_000, 9
+
+
+#: Several settings tell where a row may lie: no need to average its places for each of them.
+DEFAULT = PMC(solver=Continuation(blend=False))
 
 
 class BaseTransducer(Savable, BaseEstimator):
@@ -47,6 +57,7 @@ class BaseTransducer(Savable, BaseEstimator):
 
     method: Any
     label_weight: float | str
+    average: int | str
     learn_from: str
     max_rows: int
     random_state: Any
@@ -57,7 +68,7 @@ class BaseTransducer(Savable, BaseEstimator):
         self._check()
         matrix, mask = self._validate(X, reset=True)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        rng, method = np.random.default_rng(seed), prepared(self.method, seed, 0)
+        rng, method = np.random.default_rng(seed), prepared(self.method or DEFAULT, seed, 0)
         apart = self._apart(method, mask, known)
         train = self._training_rows(y, known, apart, rng)
         self._take_features(matrix, mask, train)
@@ -65,11 +76,10 @@ class BaseTransducer(Savable, BaseEstimator):
         self._target = target
         with showing(self.verbose):
             chosen, search = self._choose(method, features, mask, y, known, apart, rng)
-            self.label_weight_, self.method_ = chosen.weight, chosen.prepare(method)
             self._calibrate(chosen, search)
             block = np.full((len(y), target.width), np.nan)
-            block[known] = target.encode(y[known]) * self.label_weight_
-            return self._decode_fitted(np.hstack([features, block]), train)
+            block[known] = target.encode(y[known])
+            return self._fit_members(method, chosen, features, block, train)
 
     def _apart(self, method: Any, mask: np.ndarray, known: np.ndarray) -> bool:
         """Return whether the surface is learned from the rows with a target alone.
@@ -104,26 +114,37 @@ class BaseTransducer(Savable, BaseEstimator):
             )
         self._scaler = ColumnScaler.fit(matrix[:, self._seen], mask[:, self._seen], "standard")
 
-    def _decode_fitted(self, joint: np.ndarray, train: np.ndarray) -> np.ndarray:
-        """Fit the method; return the target of all rows, decoded."""
-        if len(train) == len(joint):
-            return self._decode(joint, self.method_.fit_transform(joint))
-        completed, rest = np.empty_like(joint), np.ones(len(joint), dtype=bool)
+    def _fit_members(
+        self,
+        method: Any,
+        chosen: list[Settings],
+        features: np.ndarray,
+        block: np.ndarray,
+        train: np.ndarray,
+    ) -> np.ndarray:
+        """Fit the method with all settings; return the target of all rows, decoded."""
+        self.members_, found = fit_members(
+            method, chosen, features[train], block[train], self._target
+        )
+        self.label_weight_, self.method_ = self.members_[0].weight, self.members_[0].method
+        if len(train) == len(features):
+            return found
+        rest = np.ones(len(features), dtype=bool)
         rest[train] = False
-        found = self.method_.fit_transform(joint[train])
-        completed[train] = checked(self.method_, joint[train], found)
-        completed[rest] = checked(self.method_, joint[rest], self.method_.transform(joint[rest]))
-        return self._decode(joint, completed)
+        answers = np.empty((len(features), *found.shape[1:]))
+        answers[train], answers[rest] = found, self._answer(features[rest])
+        return answers
+
+    def _answer(self, features: np.ndarray) -> np.ndarray:
+        """Return the mean of what the members say of rows without a target."""
+        return np.mean([m.answer(features, self._target) for m in self.members_], axis=0)
 
     def _complete(self, X: Any) -> np.ndarray:
         """Return the target of new rows, decoded."""
         check_is_fitted(self)
-        matrix, mask = self._validate(X, reset=False)
-        block = np.full((len(matrix), self._target.width), np.nan)
-        joint = np.hstack([self._features(matrix, mask), block])
-        return self._decode(joint, self.method_.transform(joint))
+        return self._answer(self._features(*self._validate(X, reset=False)))
 
-    def _calibrate(self, chosen: Settings, search: Search | None) -> None:
+    def _calibrate(self, chosen: list[Settings], search: Search | None) -> None:
         """Learn from what comes back for known targets that were hidden, where any were."""
 
     def _strata(self, y: np.ndarray) -> np.ndarray:
@@ -139,13 +160,14 @@ class BaseTransducer(Savable, BaseEstimator):
         known: np.ndarray,
         apart: bool,
         rng: np.random.Generator,
-    ) -> tuple[Settings, Search | None]:
+    ) -> tuple[list[Settings], Search | None]:
         """Choose what was left to be chosen, on rows whose target is known."""
         given = None if isinstance(self.label_weight, str) else float(self.label_weight)
         weights = list(WEIGHTS) if given is None else [given]
+        most = self._most(features.size)
         multiples: list[float | None] = [None]
         if _is_default(getattr(method, "kernel", None)):
-            multiples = list(MULTIPLES)
+            multiples = [*MULTIPLES, WIDER] if most > 1 else list(MULTIPLES)
         per_row = max(1.0, float(mask[known].sum(axis=1).mean()))
         fewest = FEWEST_APART if apart else FEWEST
         rows = self._drawn(np.flatnonzero(known), y, max(fewest, int(ENTRIES / per_row)), rng)
@@ -154,9 +176,15 @@ class BaseTransducer(Savable, BaseEstimator):
         share = HIDE_APART if apart else HIDE
         draws = _draws(self._strata(y[rows]), share, rng) if len(np.unique(y[rows])) > 1 else []
         if not draws:
-            return Settings(weights[0], multiples[0], None, np.nan), None
+            return [Settings(weights[0], multiples[0], None, np.nan)], None
         search = Search(method, features[rows][:, varying], self._target, y[rows], draws, apart)
-        return search.best(weights, multiples), search
+        return search.best(weights, multiples, most), search
+
+    def _most(self, entries: int) -> int:
+        """Return how many settings may be averaged."""
+        if not isinstance(self.average, str):
+            return int(self.average)
+        return min(MOST_MEMBERS, max(1, QUICK // max(1, entries)))
 
     def _drawn(
         self, rows: np.ndarray, y: np.ndarray, most: int, rng: np.random.Generator
@@ -178,10 +206,6 @@ class BaseTransducer(Savable, BaseEstimator):
         scaled = self._scaler.apply(np.where(mask, matrix, self._scaler.centre))
         return np.where(mask, scaled, np.nan)
 
-    def _decode(self, joint: np.ndarray, completed: Any) -> np.ndarray:
-        block = checked(self.method_, joint, completed)[:, -self._target.width :]
-        return self._target.decode(block / self.label_weight_)
-
     def _check_lengths(self, X: Any, y: Any) -> None:
         """Refuse y of another length than X, and none at all."""
         if y is None:
@@ -195,6 +219,9 @@ class BaseTransducer(Savable, BaseEstimator):
         given = self.label_weight
         if given != "auto" and not (isinstance(given, Real) and 0 < float(given) < np.inf):
             raise ValueError(f'label_weight must be "auto" or a positive number, got {given!r}.')
+        count = self.average
+        if count != "auto" and not (isinstance(count, Integral) and count >= 1):
+            raise ValueError(f'average must be "auto" or a positive whole number, got {count!r}.')
         if self.learn_from not in ("auto", "all", "labelled"):
             raise ValueError(
                 f'learn_from must be "auto", "all" or "labelled", got {self.learn_from!r}.'

@@ -33,6 +33,10 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
     unlabeled : object, default="auto"
         What stands for a missing label in y, besides None and NaN. "auto": the number −1; where
         y holds −1 and 1 alone, say −1 (missing) or None (a class).
+    average : "auto" or int, default="auto"
+        With how many settings the surface is learned, at most: those that do about as well as the
+        best on hidden labels, whose answers are averaged. "auto" takes up to nine on small data,
+        where the choice is unsure, and one beyond 150 000 entries of X.
     learn_from : {"auto", "all", "labelled"}, default="auto"
         The rows that the surface is learned from. "labelled": those whose target is known; the
         others are completed row by row. "auto" does so where there are 200 of them or more and
@@ -53,10 +57,12 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         The label of each row of X; known labels as they were.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
         Probabilities, calibrated on labels that were hidden.
+    members_ : list of Member
+        The fits whose answers are averaged: ``weight`` of the target and fitted ``method``.
     label_weight_ : float
-        What was chosen.
+        The weight in the first of them, the best.
     method_ : completer
-        The fitted method, with what was chosen.
+        The method of the first of them.
     calibration_ : Calibration
         From completed indicators to probabilities.
     n_features_in_ : int
@@ -84,6 +90,7 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         method: Any = None,
         label_weight: float | str = "auto",
         unlabeled: Any = "auto",
+        average: int | str = "auto",
         learn_from: str = "auto",
         max_rows: int = 3000,
         random_state: int | np.random.RandomState | None = None,
@@ -92,6 +99,7 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         self.method = method
         self.label_weight = label_weight
         self.unlabeled = unlabeled
+        self.average = average
         self.learn_from = learn_from
         self.max_rows = max_rows
         self.random_state = random_state
@@ -151,7 +159,7 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         scores = self._complete(X)
         return self.calibration_.apply(scores)
 
-    def _calibrate(self, chosen: Settings, search: Search | None) -> None:
+    def _calibrate(self, chosen: list[Settings], search: Search | None) -> None:
         assert isinstance(self._target, Classes)
         scores, y = np.empty((0, self._target.width)), np.empty(0, dtype=int)
         if search is not None:

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from polycomplete._machine import cores
+from polycomplete._machine import in_processes
 from polycomplete.kernels import RBF
 from polycomplete.solvers.result import logger
 from polycomplete.tables.method import checked
@@ -23,9 +22,10 @@ __all__ = ["Search", "Settings"]
 WEIGHTS = (1.0, 0.3, 3.0)  # of the target; one feature has 1
 LESS = 0.1  # ... tried where 0.3 was the best of them
 MULTIPLES = (1.0, 2.0)  # of a typical distance: classes have finer borders than surfaces
+WIDER = 4.0  # ... tried where every weight is tried with every width
 FINEST = 1e-5  # smoothing: below, a target with noise is not followed
 GIVE_UP = 1.2  # a path that has come this far above its lowest loss is not followed further
-LONG = 10_000  # features of all rows from which on a case takes seconds
+LONG = 5000  # features of all rows from which on a case takes a second
 HOPE = 1.5  # settings with so many times the lowest loss along a path are not fitted
 STEADY = 0.02  # a candidate must be better by this share to replace one before it
 
@@ -79,7 +79,7 @@ class Search:
     >>> X = rng.normal(size=(40, 3)) + 3 * y[:, None]
     >>> hidden = [np.arange(40) % 4 == 0]
     >>> search = Search(PMC(scale=None), X, Classes(np.array([0.5, 0.5])), y, hidden)
-    >>> search.best([1.0], [1.0, 2.0]).loss < 0.1
+    >>> search.best([1.0], [1.0, 2.0], most=1)[0].loss < 0.1
     True
     """
 
@@ -91,20 +91,27 @@ class Search:
     apart: bool = False
     known: dict[tuple[Any, ...], np.ndarray] = field(default_factory=dict, repr=False)
 
-    def best(self, weights: list[float], multiples: list[float | None]) -> Settings:
-        """Choose the weight with the first multiple, then the multiple with that weight.
+    def best(
+        self, weights: list[float], multiples: list[float | None], most: int
+    ) -> list[Settings]:
+        """Return the settings with the lowest loss, best first: `most` of them or fewer.
+
+        One alone is looked for along lines: the weight with the first multiple, then the multiple
+        with that weight. For more of them every weight is tried with every multiple.
 
         The smoothing is chosen along a path. So is the rest where hidden rows take part in the fit,
         too; rows that come later may fare otherwise, and are judged by fits.
         """
-        best = self._judged(self._each(self.settings, [(each, multiples[0]) for each in weights]))
-        if best.weight == min(weights) < 1 and len(weights) > 1:
-            best = self._judged([best, self.settings(LESS, multiples[0])])
-        for multiple in multiples[1:]:
-            best = self._judged([best, self.settings(best.weight, multiple)])
-        logger.info("chose target weight %g, width %s, smoothing %s: loss %.3f",
-                    best.weight, best.multiple, best.smoothing, best.loss)  # fmt: skip
-        return best
+        lines = multiples if most > 1 else multiples[:1]
+        found = self._judged(self._each(self.settings, [(w, m) for m in lines for w in weights]))
+        if found[0].weight == min(weights) < 1 and len(weights) > 1:
+            found = self._judged([*found, self.settings(LESS, found[0].multiple)])
+        for multiple in multiples[len(lines) :]:
+            found = self._judged([*found, self.settings(found[0].weight, multiple)])
+        for weight, multiple, smoothing, loss in found[:most]:
+            logger.info("chose target weight %g, width %s, smoothing %s: loss %.3f",
+                        weight, multiple, smoothing, loss)  # fmt: skip
+        return found[:most]
 
     def settings(self, weight: float, multiple: float | None) -> Settings:
         """Return the smoothing with the lowest loss for this weight and width."""
@@ -117,36 +124,36 @@ class Search:
         own = None if np.isnan(smoothing) else smoothing
         return start._replace(smoothing=own, loss=losses[smoothing])
 
-    def _judged(self, found: list[Settings]) -> Settings:
-        """Return the settings with the lowest loss, of fits where these may be different."""
-        most = HOPE * min(each.loss for each in found)
-        hopeful = [each for each in found if each.loss <= most]
-        if len(hopeful) < 2 or not self.apart:
-            return _lowest(found)
-        new = [each for each in hopeful if each[:-1] not in self.known]
-        fits = self._each(self._fits, [(each,) for each in new])
-        for each, fit in zip(new, fits, strict=True):
-            self.known[each[:-1]] = fit
-        losses = [self.target.loss(*self.answers(each)) for each in hopeful]
-        return _lowest([each._replace(loss=E) for each, E in zip(hopeful, losses, strict=True)])
+    def _judged(self, found: list[Settings]) -> list[Settings]:
+        """Return the settings that are worth a fit, by their loss; of fits where these differ."""
+        found = _hopeful(found)
+        if len(found) < 2 or not self.apart:
+            return found
+        self._remember(found)
+        losses = [self.target.loss(*self.answers([each])) for each in found]
+        return _hopeful([each._replace(loss=E) for each, E in zip(found, losses, strict=True)])
 
     def _each(self, work: Callable[..., Any], cases: list[tuple[Any, ...]]) -> list[Any]:
         """Work on cases, by processes where each of them takes seconds."""
-        jobs = min(cores(), len(cases)) if self.features.size >= LONG else 1
-        if jobs < 2:
-            return [work(*case) for case in cases]
-        return Parallel(n_jobs=jobs)(delayed(work)(*case) for case in cases)
+        if self.features.size >= LONG:
+            return in_processes(work, cases)
+        return [work(*case) for case in cases]
 
-    def answers(self, settings: Settings) -> tuple[np.ndarray, np.ndarray]:
-        """Return what a fit with these settings gives for the hidden targets, and their truth.
+    def answers(self, chosen: list[Settings]) -> tuple[np.ndarray, np.ndarray]:
+        """Return what fits with these settings give for the hidden targets, and their truth.
 
         Along a path, rows are still on their way: what it gives is more timid than a fit, and
         probabilities that were calibrated on it are too bold.
         """
-        key = settings[:-1]
-        if key not in self.known:
-            self.known[key] = self._fits(settings)
-        return self.known[key], np.concatenate([self.y[hidden] for hidden in self.hidden])
+        self._remember(chosen)
+        mean = np.mean([self.known[each[:-1]] for each in chosen], axis=0)
+        return mean, np.concatenate([self.y[hidden] for hidden in self.hidden])
+
+    def _remember(self, chosen: list[Settings]) -> None:
+        """Fit with the settings that were not fitted before."""
+        new = [each for each in chosen if each[:-1] not in self.known]
+        for each, fit in zip(new, self._each(self._fits, [(e,) for e in new]), strict=True):
+            self.known[each[:-1]] = fit
 
     def _fits(self, settings: Settings) -> np.ndarray:
         """Return what fits give for the hidden targets."""
@@ -196,9 +203,13 @@ def _fitted(method: Any, joint: np.ndarray, later: np.ndarray | None = None) -> 
         return completed
 
 
-def _lowest(found: list[Settings]) -> Settings:
-    best = found[0]
-    for other in found[1:]:
-        if other.loss < (1 - STEADY) * best.loss:
-            best = other
-    return best
+def _hopeful(found: list[Settings]) -> list[Settings]:
+    """Return settings by their loss, without those far above the lowest.
+
+    The first one found stays first unless another is better by a clear share.
+    """
+    lowest = min(each.loss for each in found)
+    order = sorted(found, key=lambda each: each.loss)
+    first = next(each for each in found if each.loss * (1 - STEADY) <= lowest)
+    rest = [each for each in order if each is not first and each.loss <= HOPE * lowest]
+    return [first, *rest]
