@@ -111,7 +111,7 @@ def test_what_was_chosen_is_told(fitted, caplog):
     found, X, y = fitted
     assert found.label_weight_ in (0.1, 0.3, 1.0, 3.0)
     assert found.method_.smoothing > 0
-    assert found.method_.kernel.multiple in (1.0, 2.0, 4.0)
+    assert found.method_.kernel.multiple in (1.0, 2.0)
     with caplog.at_level(logging.INFO, "polycomplete"):
         cheap(verbose=1).fit(X, half(y))
     assert sum("chose target weight" in line for line in caplog.messages) == 1
@@ -119,7 +119,7 @@ def test_what_was_chosen_is_told(fitted, caplog):
 
 def test_settings_that_do_as_well_are_averaged(fitted):
     found, X, _ = fitted
-    assert 1 < len(found.members_) <= 9
+    assert 1 < len(found.members_) <= 3
     assert (found.members_[0].weight, found.members_[0].method) == (
         found.label_weight_,
         found.method_,
@@ -140,7 +140,7 @@ def test_the_number_of_settings_can_be_limited(average):
 
 
 def test_many_entries_are_fitted_once():
-    X, y = blobs(n=300, m=501, classes=2)
+    X, y = blobs(n=200, m=501, classes=2)
     assert len(cheap(label_weight="auto").fit(X, half(y)).members_) == 1
 
 

@@ -11,6 +11,7 @@ from sklearn.utils import Tags, check_array, check_consistent_length, check_rand
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polycomplete._messages import showing
+from polycomplete.completers import MANY
 from polycomplete.frames import find_missing, to_matrix
 from polycomplete.keeping import Savable
 from polycomplete.kernels import RBF
@@ -20,7 +21,7 @@ from polycomplete.solvers import Continuation
 from polycomplete.streams import BlockCompleter
 from polycomplete.tables.method import prepared
 from polycomplete.transduction.members import fit_members
-from polycomplete.transduction.search import MULTIPLES, WEIGHTS, WIDER, Search, Settings
+from polycomplete.transduction.search import MULTIPLES, WEIGHTS, Search, Settings
 from polycomplete.transduction.targets import Target
 
 __all__ = ["BaseTransducer"]
@@ -34,13 +35,9 @@ PLENTY = 200  # known targets that are enough to learn from them alone
 CLEAR = 0.75  # ... if this share of their features is observed
 ENOUGH = 100  # hidden targets to judge by
 MOST_DRAWS = 3
-#: Entries of X that all settings to average share, and how many these may be: few targets cannot
-#: tell settings apart, and there a fit costs little.
-QUICK, MOST_MEMBERS = 300_000, 9
-
-
-#: Several settings tell where a row may lie: no need to average its places for each of them.
-DEFAULT = PMC(solver=Continuation(blend=False))
+#: Settings to average, and entries of X from which on one has to do: the more rows there are, the
+#: better their targets tell settings apart, and the longer a fit takes.
+MEMBERS, LARGE = 3, 100_000
 
 
 class BaseTransducer(Savable, BaseEstimator):
@@ -68,7 +65,8 @@ class BaseTransducer(Savable, BaseEstimator):
         self._check()
         matrix, mask = self._validate(X, reset=True)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        rng, method = np.random.default_rng(seed), prepared(self.method or DEFAULT, seed, 0)
+        rng = np.random.default_rng(seed)
+        method = prepared(_default(len(y)) if self.method is None else self.method, seed, 0)
         apart = self._apart(method, mask, known)
         train = self._training_rows(y, known, apart, rng)
         self._take_features(matrix, mask, train)
@@ -167,7 +165,7 @@ class BaseTransducer(Savable, BaseEstimator):
         most = self._most(features.size)
         multiples: list[float | None] = [None]
         if _is_default(getattr(method, "kernel", None)):
-            multiples = [*MULTIPLES, WIDER] if most > 1 else list(MULTIPLES)
+            multiples = list(MULTIPLES)
         per_row = max(1.0, float(mask[known].sum(axis=1).mean()))
         fewest = FEWEST_APART if apart else FEWEST
         rows = self._drawn(np.flatnonzero(known), y, max(fewest, int(ENTRIES / per_row)), rng)
@@ -184,7 +182,7 @@ class BaseTransducer(Savable, BaseEstimator):
         """Return how many settings may be averaged."""
         if not isinstance(self.average, str):
             return int(self.average)
-        return min(MOST_MEMBERS, max(1, QUICK // max(1, entries)))
+        return MEMBERS if entries < LARGE else 1
 
     def _drawn(
         self, rows: np.ndarray, y: np.ndarray, most: int, rng: np.random.Generator
@@ -246,6 +244,15 @@ class BaseTransducer(Savable, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _default(rows: int) -> PMC:
+    """Return what completes where nobody says it.
+
+    Several settings tell where a row may lie: no need to average its places for each of them,
+    which takes most of the time. The landmark engine, for many rows, has a solver of its own.
+    """
+    return PMC() if rows > MANY else PMC(solver=Continuation(blend=False))
 
 
 def _is_default(kernel: Any) -> bool:

@@ -35,8 +35,8 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         y holds −1 and 1 alone, say −1 (missing) or None (a class).
     average : "auto" or int, default="auto"
         With how many settings the surface is learned, at most: those that do about as well as the
-        best on hidden labels, whose answers are averaged. "auto" takes up to nine on small data,
-        where the choice is unsure, and one beyond 150 000 entries of X.
+        best on hidden labels, whose answers are averaged. "auto" takes three, and one from
+        100 000 entries of X on.
     learn_from : {"auto", "all", "labelled"}, default="auto"
         The rows that the surface is learned from. "labelled": those whose target is known; the
         others are completed row by row. "auto" does so where there are 200 of them or more and

@@ -26,8 +26,8 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
         The weight of the target; a feature has 1. "auto" chooses by hiding known values.
     average : "auto" or int, default="auto"
         With how many settings the surface is learned, at most: those that do about as well as the
-        best on hidden targets, whose answers are averaged. "auto" takes up to nine on small data,
-        where the choice is unsure, and one beyond 150 000 entries of X.
+        best on hidden targets, whose answers are averaged. "auto" takes three, and one from
+        100 000 entries of X on.
     learn_from : {"auto", "all", "labelled"}, default="auto"
         The rows that the surface is learned from. "labelled": those whose target is known; the
         others are completed row by row. "auto" does so where there are 200 of them or more and

@@ -22,7 +22,6 @@ __all__ = ["Search", "Settings"]
 WEIGHTS = (1.0, 0.3, 3.0)  # of the target; one feature has 1
 LESS = 0.1  # ... tried where 0.3 was the best of them
 MULTIPLES = (1.0, 2.0)  # of a typical distance: classes have finer borders than surfaces
-WIDER = 4.0  # ... tried where every weight is tried with every width
 FINEST = 1e-5  # smoothing: below, a target with noise is not followed
 GIVE_UP = 1.2  # a path that has come this far above its lowest loss is not followed further
 LONG = 5000  # features of all rows from which on a case takes a second
