@@ -13,6 +13,8 @@ completed one by one, tried from several starts, and given to users as new rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
@@ -45,6 +47,15 @@ class RowEnergy:
     landmarks: Array
     factor: Array
     own: Array | None
+
+    @cached_property
+    def inverse(self) -> Array:
+        """A = F Fᵀ itself, (r, r)."""
+        return self.factor @ self.factor.T
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is kept in files and sent to processes: all but what follows from it."""
+        return {name: value for name, value in self.__dict__.items() if name != "inverse"}
 
     def left_out(self) -> np.ndarray:
         """Return the energy of each landmark given the others."""

@@ -1,9 +1,9 @@
 """Newton steps of rows with many holes, by conjugate gradients: no matrix of a row is formed.
 
 The Gauss–Newton matrix of a row is ``H = 2 (a I − J Jᵀ + b x xᵀ)`` with the q columns of J given by
-the landmarks. A product with it needs two products with the landmarks and two with their factor,
-for all rows of a block at once. Most of its eigenvalues are a; those along the surface are small
-and few, so that few iterations are enough.
+the landmarks. A product with it needs two products with the landmarks and two with their factor F,
+or one with F Fᵀ where that is less, for all rows of a block at once. Most of its eigenvalues are a;
+those along the surface are small and few, so that few iterations are enough.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def pays(energy: RowEnergy, holes: int, columns: int) -> bool:
     """Return whether conjugate gradients take fewer operations than the matrices of rows."""
     r, q = energy.factor.shape
     matrices = 2 * r * q * holes + 2 * q * holes**2 + holes**3
-    return COUNTED * 4 * (r * columns + r * q) < matrices
+    return COUNTED * (4 * r * columns + min(4 * r * q, 2 * r * r)) < matrices
 
 
 def newton_step(
@@ -68,24 +68,28 @@ def newton_step(
     K = kernel.gram(X, L)
     s, t = kernel.slopes(X, L, K)
     origin = xp.mean(L, axis=0) if s is t else xp.zeros_like(L[0, :])
-    P, Q, L, Y = K @ F, (K * 0 + t) @ F, L - origin, X - origin
+    P, L, Y = K @ F, L - origin, X - origin
+    Q = P * kernel.decay if kernel.decay else (K * 0 + t) @ F
     a, b = kernel.metric(X)
     free = xp.astype(holes, X.dtype)
     stiff = (xp.clip(a, 1e-9 * float(xp.max(a)), None) * (1 + damping))[:, None]
+    pulled, length = Q @ F.T, xp.sum(Q * Q, axis=1)
+    short = 2 * F.shape[1] > F.shape[0]
 
-    def forward(V: Array) -> Array:
-        """Return Jᵀv of each row."""
-        return (s * (V @ L.T)) @ F - xp.sum(V * Y, axis=1)[:, None] * Q
-
-    def backward(U: Array) -> Array:
-        """Return Ju of each row."""
-        return (s * (U @ F.T)) @ L - xp.sum(U * Q, axis=1)[:, None] * Y
+    def explained(V: Array) -> Array:
+        """Return JJᵀv of each row, with Jᵀv = Fᵀ(s Lv) − (y·v) q."""
+        W, along = s * (V @ L.T), xp.sum(V * Y, axis=1)
+        back = W @ energy.inverse if short else (W @ F) @ F.T
+        back = back - along[:, None] * pulled
+        along = xp.sum(W * pulled, axis=1) - along * length
+        return (s * back) @ L - along[:, None] * Y
 
     def product(V: Array) -> Array:
         along = (b * xp.sum(V * X, axis=1))[:, None] * X
-        return free * (stiff * V - backward(forward(V)) + along)
+        return free * (stiff * V - explained(V) + along)
 
-    slope = free * (kernel.diagonal_slope(X)[:, None] * X - backward(P))
+    gradient = (s * (P @ F.T)) @ L - xp.sum(P * Q, axis=1)[:, None] * Y
+    slope = free * (kernel.diagonal_slope(X)[:, None] * X - gradient)
     step = _conjugate_gradients(product, -slope, iterations)
     return kernel.diagonal(X) - xp.sum(P * P, axis=1), X + step
 
