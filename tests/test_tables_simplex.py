@@ -106,6 +106,15 @@ def test_scores_without_information_give_the_shares():
     assert np.abs(found - [0.8, 0.2]).max() < 0.05
 
 
+@pytest.mark.parametrize("fitted", [(3.0, 0.1, -1.0), (0.3, 0.01, 0.5), (1.0, 0.0, 2.0)])
+def test_scores_that_say_nothing_give_the_shares_whatever_was_fitted(fitted):
+    shares = np.array([0.6, 0.3, 0.1])
+    found = Calibration(shares, *fitted)
+    assert_allclose(found.apply(shares[None])[0], shares)
+    nearly = found.apply((shares + np.array([1e-4, -1e-4, 0]))[None])[0]
+    assert np.abs(nearly - shares).max() < 0.01
+
+
 def test_a_rare_class_gets_back_what_shrinking_took_from_it():
     rng = np.random.default_rng(0)
     labels = rng.choice(2, size=2000, p=[0.9, 0.1])

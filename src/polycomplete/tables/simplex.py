@@ -20,6 +20,9 @@ __all__ = ["Calibration", "project"]
 TINY = 1e-12
 #: Doubt where nothing is known of how good the scores are.
 DOUBT = 0.05
+#: Scores nearer to the shares than this part of the way to the most frequent class say hardly
+#: anything.
+NEAR = 0.1
 #: How far (in standard deviations of a normal) sharpness, doubt and tilt may leave their usual
 #: values for nothing: the fit on a handful of cells stays near them.
 SPREAD = np.array([1.0, 2.0, 1.0])
@@ -65,7 +68,9 @@ class Calibration:
     p' = (1 − doubt) p + doubt π, probabilities are proportional to p'^sharpness / π^tilt. Sharpness
     1 without doubt and tilt leaves p as it is. Scores that a cautious method drew towards the mean
     are made sharper again; tilt gives back to rare classes what they lost on the way, if anything.
-    A sharpness s below 1 draws towards the shares instead: π^(1 − s) is a factor then.
+    A sharpness s below 1 draws towards the shares instead: π^(1 − s) is a factor then. Scores that
+    say nothing (p = π) give the shares whatever was fitted, and those that hardly say anything,
+    nearly.
 
     Attributes
     ----------
@@ -81,7 +86,7 @@ class Calibration:
     >>> calibration = Calibration.fit(scores, np.array([0, 1, 0, 1] * 20))
     >>> bool(calibration.apply(np.array([[0.6, 0.4]]))[0, 0] > 0.9)
     True
-    >>> calibration.apply(np.array([[0.5, 0.5]]))
+    >>> calibration.apply(calibration.shares[None])
     array([[0.5, 0.5]])
     """
 
@@ -146,4 +151,9 @@ def _logits(
     p: np.ndarray, shares: np.ndarray, sharpness: float, doubt: float, tilt: float
 ) -> np.ndarray:
     doubted = np.maximum((1 - doubt) * p + doubt * shares, TINY)
-    return sharpness * np.log(doubted) + (max(1 - sharpness, 0) - tilt) * np.log(shares)
+    away = np.sum(np.abs(p - shares), axis=1, keepdims=True) / 2
+    told = np.minimum(away / (NEAR * max(1 - shares.max(), TINY)), 1)
+    # Without anything told, shares; else the power of p, tilted.
+    return sharpness * np.log(doubted) + (
+        1 - sharpness + told * (max(sharpness - 1, 0) - tilt)
+    ) * np.log(shares)

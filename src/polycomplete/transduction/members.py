@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,10 +94,15 @@ def fit_members(
     ]
     long = features.size >= LONG
     done = in_processes(_fitted, cases) if long else [_fitted(*case) for case in cases]
-    return [member for member, _ in done], np.mean([answer for _, answer in done], axis=0)
+    for each in done[0][2]:  # of the best alone: one that did not converge is one of several
+        warnings.warn(each, stacklevel=2)
+    return [member for member, _, _ in done], np.mean([answer for _, answer, _ in done], axis=0)
 
 
 def _fitted(
     member: Member, features: np.ndarray, block: np.ndarray, target: Target
-) -> tuple[Member, np.ndarray]:
-    return member, member.fit_answer(features, block, target)
+) -> tuple[Member, np.ndarray, list[Warning | str]]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        answer = member.fit_answer(features, block, target)
+    return member, answer, [each.message for each in caught]
