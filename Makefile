@@ -86,7 +86,8 @@ QUICK ?= --quick
 bench-hopkins: $(VENV)/.ready  ## Motion segmentation with missing entries
 	$(PY) benchmarks/bench_hopkins.py --out $(OUT)/benchmarks --jobs $(JOBS) $(QUICK)
 
-# Twenty minutes; `make bench-table1 FULL=1` runs everything, and goes on where it was broken off.
+# Twenty minutes; `make bench-table1 FULL=1` runs everything, about 17 hours on two cores, and goes on
+# where it was broken off.
 bench-table1: $(VENV)/.ready  ## Classification with missing features: the paper's Table 1
 	$(PY) benchmarks/bench_table1.py --out $(OUT)/table1 --jobs $(JOBS) $(if $(FULL),--full)
 
