@@ -91,7 +91,7 @@ bench-hopkins: $(VENV)/.ready  ## Motion segmentation with missing entries
 bench-table1: $(VENV)/.ready  ## Classification with missing features: the paper's Table 1
 	$(PY) benchmarks/bench_table1.py --out $(OUT)/table1 --jobs $(JOBS) $(if $(FULL),--full)
 
-bench-dermatology: $(VENV)/.ready  ## How low the error on one table of them can get
+bench-dermatology: $(VENV)/.ready  ## Its smallest table by twenty trials, and what peers reach who know more
 	$(PY) benchmarks/bench_table1.py --data Dermatology --methods polycomplete --whole --trials 20 \
 	  --out $(OUT)/dermatology --jobs $(JOBS)
 	$(PY) benchmarks/bench_dermatology.py --out $(OUT)/benchmarks

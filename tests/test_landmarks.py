@@ -133,6 +133,12 @@ def test_wide_rows_take_the_same_newton_step_without_matrices(X, kernel, directi
     assert_allclose(moved, begin + here.step(mask, damping), rtol=1e-5, atol=1e-6)
 
 
+def test_what_wide_rows_need_is_not_kept_in_files(X):
+    energy = learn(RBF(3.0), X[::4], 1e-3, in_place=False)
+    assert_allclose(energy.inverse, energy.factor @ energy.factor.T)
+    assert set(vars(pickle.loads(pickle.dumps(energy)))) == {"kernel", "landmarks", "factor", "own"}
+
+
 def test_holes_switch_to_the_wide_form(monkeypatch, X):
     energy = learn(RBF(3.0), X[::4], 1e-3, in_place=False)
     mask = masks.uniform(X.shape, 0.5, random_state=0)

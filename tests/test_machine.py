@@ -72,15 +72,20 @@ def test_free_memory_is_known_where_the_system_tells_little(monkeypatch):
 
 
 def _depth(case):
-    return is_worker(), in_processes(lambda each: is_worker(), [(0,), (1,)])
+    return is_worker(), in_processes(lambda each: is_worker(), [(0,), (1,)], long=True)
 
 
 def test_processes_are_not_started_by_processes():
     assert not is_worker()
-    found = in_processes(_depth, [(0,), (1,)])
+    found = in_processes(_depth, [(0,), (1,)], long=True)
     several = _machine.cores() > 1
     assert found == [(several, [several, several])] * 2
 
 
-def test_cases_come_back_in_their_order():
-    assert in_processes(divmod, [(7, 2), (9, 4), (3, 3)]) == [(3, 1), (2, 1), (1, 0)]
+def test_what_is_short_is_done_here():
+    assert in_processes(_depth, [(0,), (1,)], long=False)[0][0] is False
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_cases_come_back_in_their_order(long):
+    assert in_processes(divmod, [(7, 2), (9, 4), (3, 3)], long) == [(3, 1), (2, 1), (1, 0)]

@@ -1,6 +1,7 @@
 """Classification and regression by completion: what comes back, for all kinds of input."""
 
 import logging
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -129,6 +130,15 @@ def test_settings_that_do_as_well_are_averaged(fitted):
     scaled = found._features(X, ~np.isnan(X))
     scores = np.mean([m.answer(scaled, found._target) for m in found.members_], axis=0)
     np.testing.assert_allclose(found.predict_proba(X), found.calibration_.apply(scores))
+
+
+@pytest.mark.parametrize("average", [1, 3])
+def test_the_best_setting_alone_warns(average):
+    X, y = blobs(n=40)
+    hurried = PMC(solver=Continuation(max_iter=1, rounds=1))
+    with pytest.warns(ConvergenceWarning, match="did not converge") as caught:
+        TransductiveClassifier(hurried, average=average, random_state=0).fit(X, half(y))
+    assert [Path(each.filename).name for each in caught] == ["test_transduction.py"]
 
 
 @pytest.mark.parametrize("average", [1, 2])

@@ -80,10 +80,12 @@ def is_worker() -> bool:
     return multiprocessing.parent_process() is not None or get_active_backend()[0].nesting_level > 0
 
 
-def in_processes(work: Callable[..., Done], cases: Sequence[tuple[Any, ...]]) -> list[Done]:
-    """Call with each case's arguments, by processes unless this is one of several already."""
+def in_processes(
+    work: Callable[..., Done], cases: Sequence[tuple[Any, ...]], long: bool
+) -> list[Done]:
+    """Call with each case's arguments: by processes if that takes long and this is none."""
     jobs = min(cores(), len(cases))
-    if jobs < 2 or is_worker():
+    if jobs < 2 or not long or is_worker():
         return [work(*case) for case in cases]
     return list(Parallel(n_jobs=jobs)(delayed(work)(*case) for case in cases))
 

@@ -121,9 +121,8 @@ class BaseTransducer(Savable, BaseEstimator):
         train: np.ndarray,
     ) -> np.ndarray:
         """Fit the method with all settings; return the target of all rows, decoded."""
-        self.members_, found = fit_members(
-            method, chosen, features[train], block[train], self._target
-        )
+        members = [each.member(method) for each in chosen]
+        self.members_, found = fit_members(members, features[train], block[train], self._target)
         self.label_weight_, self.method_ = self.members_[0].weight, self.members_[0].method
         if len(train) == len(features):
             return found

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from polycomplete._machine import in_processes
+from polycomplete._messages import warn
 from polycomplete.tables.method import checked
-from polycomplete.transduction.search import LONG, Settings
 from polycomplete.transduction.targets import Target
 
-__all__ = ["Member", "fit_members"]
+__all__ = ["LONG", "Member", "fit_members"]
+
+LONG = 5000  # features of all rows from which on a fit takes a second
 
 
 @dataclass(frozen=True)
@@ -38,33 +41,33 @@ class Member:
 
     def answer(self, features: np.ndarray, target: Target) -> np.ndarray:
         """Return the target of rows without one, decoded."""
-        joint = self._joint(features, np.full((len(features), target.width), np.nan))
-        return self._decode(joint, self.method.transform(joint), target)
+        joint = self.joint(features, np.full((len(features), target.width), np.nan))
+        return self.decode(joint, self.method.transform(joint), target)
 
     def fit_answer(self, features: np.ndarray, block: np.ndarray, target: Target) -> np.ndarray:
         """Learn the surface from features and target side by side; return the targets, decoded."""
-        joint = self._joint(features, block)
-        return self._decode(joint, self.method.fit_transform(joint), target)
+        joint = self.joint(features, block)
+        return self.decode(joint, self.method.fit_transform(joint), target)
 
-    def _joint(self, features: np.ndarray, block: np.ndarray) -> np.ndarray:
+    def joint(self, features: np.ndarray, block: np.ndarray) -> np.ndarray:
+        """Return features and the target's columns side by side, these weighted."""
         return np.hstack([features, block * self.weight])
 
-    def _decode(self, joint: np.ndarray, completed: Any, target: Target) -> np.ndarray:
+    def decode(self, joint: np.ndarray, completed: Any, target: Target) -> np.ndarray:
+        """Return the targets that a completion of these rows says."""
         block = checked(self.method, joint, completed)[:, -target.width :]
         return target.decode(block / self.weight)
 
 
 def fit_members(
-    method: Any, chosen: list[Settings], features: np.ndarray, block: np.ndarray, target: Target
+    members: Sequence[Member], features: np.ndarray, block: np.ndarray, target: Target
 ) -> tuple[list[Member], np.ndarray]:
-    """Return a member for each setting, and the mean of what they answer for these rows.
+    """Fit members; return them, and the mean of what they answer for these rows.
 
     Parameters
     ----------
-    method : estimator
-        What completes.
-    chosen : list of Settings
-        The weight, width and smoothing of each member.
+    members : sequence of Member
+        The best first. Its warnings are shown, of the others none: they are some of several.
     features : ndarray of shape (n, m)
         Scaled, NaN where missing.
     block : ndarray of shape (n, width)
@@ -75,6 +78,7 @@ def fit_members(
     Returns
     -------
     members : list of Member
+        Fitted.
     answers : ndarray
         Decoded, for all rows.
 
@@ -84,25 +88,23 @@ def fit_members(
     >>> from polycomplete.transduction.targets import Number
     >>> t, target = np.linspace(0, 1, 20)[:, None], Number(0.0, 1.0)
     >>> block = np.where(t < 0.5, np.nan, t)
-    >>> settings = [Settings(1.0, None, None, 0.0), Settings(2.0, None, None, 0.0)]
-    >>> members, answers = fit_members(PMC(random_state=0), settings, t, block, target)
+    >>> members = [Member(weight, PMC(random_state=0)) for weight in (1.0, 2.0)]
+    >>> members, answers = fit_members(members, t, block, target)
     >>> len(members), answers.shape
     (2, (20,))
     """
-    cases = [
-        (Member(each.weight, each.prepare(method)), features, block, target) for each in chosen
-    ]
-    long = features.size >= LONG
-    done = in_processes(_fitted, cases) if long else [_fitted(*case) for case in cases]
-    for each in done[0][2]:  # of the best alone: one that did not converge is one of several
-        warnings.warn(each, stacklevel=2)
+    cases = [(member, features, block, target) for member in members]
+    done = in_processes(_fitted, cases, features.size >= LONG)
+    for message, kind in done[0][2]:
+        warn(message, kind)
     return [member for member, _, _ in done], np.mean([answer for _, answer, _ in done], axis=0)
 
 
 def _fitted(
     member: Member, features: np.ndarray, block: np.ndarray, target: Target
-) -> tuple[Member, np.ndarray, list[Warning | str]]:
+) -> tuple[Member, np.ndarray, list[tuple[str, type[Warning]]]]:
+    """Return the fitted member, which may come from another process, its answers and warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         answer = member.fit_answer(features, block, target)
-    return member, answer, [each.message for each in caught]
+    return member, answer, [(str(each.message), each.category) for each in caught]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from polycomplete._machine import in_processes
 from polycomplete.kernels import RBF
 from polycomplete.solvers.result import logger
-from polycomplete.tables.method import checked
+from polycomplete.transduction.members import LONG, Member
 from polycomplete.transduction.targets import Target
 
 __all__ = ["Search", "Settings"]
@@ -24,8 +25,7 @@ LESS = 0.1  # ... tried where 0.3 was the best of them
 MULTIPLES = (1.0, 2.0)  # of a typical distance: classes have finer borders than surfaces
 FINEST = 1e-5  # smoothing: below, a target with noise is not followed
 GIVE_UP = 1.2  # a path that has come this far above its lowest loss is not followed further
-LONG = 5000  # features of all rows from which on a case takes a second
-HOPE = 1.5  # settings with so many times the lowest loss along a path are not fitted
+HOPE = 1.5  # settings with more than so many times the lowest loss are left aside
 STEADY = 0.02  # a candidate must be better by this share to replace one before it
 
 
@@ -37,14 +37,14 @@ class Settings(NamedTuple):
     smoothing: float | None
     loss: float
 
-    def prepare(self, method: Any) -> Any:
-        """Return a copy of the method with these settings."""
+    def member(self, method: Any) -> Member:
+        """Return a copy of the method with these settings, and the weight that goes with it."""
         method = clone(method)
         if self.multiple is not None:
             method.set_params(kernel=RBF(multiple=self.multiple))
         if self.smoothing is not None:
             method.set_params(smoothing=self.smoothing)
-        return method
+        return Member(self.weight, method)
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,7 @@ class Search:
     def settings(self, weight: float, multiple: float | None) -> Settings:
         """Return the smoothing with the lowest loss for this weight and width."""
         start = Settings(weight, multiple, None, np.inf)
-        method = start.prepare(self.method)
-        draws = [self._follow(method, weight, hidden) for hidden in self.hidden]
+        draws = [self._follow(start.member(self.method), hidden) for hidden in self.hidden]
         common = [s for s in draws[0] if all(s in draw for draw in draws)]
         losses = {s: float(np.mean([draw[s] for draw in draws])) for s in common}
         smoothing = min(losses, key=losses.__getitem__)
@@ -133,10 +132,7 @@ class Search:
         return _hopeful([each._replace(loss=E) for each, E in zip(found, losses, strict=True)])
 
     def _each(self, work: Callable[..., Any], cases: list[tuple[Any, ...]]) -> list[Any]:
-        """Work on cases, by processes where each of them takes seconds."""
-        if self.features.size >= LONG:
-            return in_processes(work, cases)
-        return [work(*case) for case in cases]
+        return in_processes(work, cases, self.features.size >= LONG)
 
     def answers(self, chosen: list[Settings]) -> tuple[np.ndarray, np.ndarray]:
         """Return what fits with these settings give for the hidden targets, and their truth.
@@ -156,50 +152,50 @@ class Search:
 
     def _fits(self, settings: Settings) -> np.ndarray:
         """Return what fits give for the hidden targets."""
-        method, found = settings.prepare(self.method), []
-        for hidden in self.hidden:
-            joint = self._joint(settings.weight, hidden)
-            block = _fitted(method, joint, hidden if self.apart else None)[hidden]
-            found.append(self._decode(block, settings.weight))
-        return np.concatenate(found)
+        member = settings.member(self.method)
+        with _quiet():
+            return np.concatenate([self._fit(member, hidden) for hidden in self.hidden])
 
-    def _follow(self, method: Any, weight: float, hidden: np.ndarray) -> dict[float, float]:
+    def _fit(self, member: Member, hidden: np.ndarray) -> np.ndarray:
+        """Return what one fit gives for the hidden targets, these rows being part of it or not."""
+        features, block = self.features, self._block(hidden)
+        if not self.apart:
+            return member.fit_answer(features, block, self.target)[hidden]
+        member.fit_answer(features[~hidden], block[~hidden], self.target)
+        return member.answer(features[hidden], self.target)
+
+    def _follow(self, member: Member, hidden: np.ndarray) -> dict[float, float]:
         """Return the loss on hidden targets at each smoothing."""
         losses: dict[float, float] = {}
-        for smoothing, completed in _path(method, self._joint(weight, hidden)):
-            decoded = self._decode(completed[hidden], weight)
-            losses[smoothing] = loss = self.target.loss(decoded, self.y[hidden])
+        for smoothing, answers in self._path(member, self._block(hidden)):
+            losses[smoothing] = loss = self.target.loss(answers[hidden], self.y[hidden])
             if smoothing < FINEST or loss > GIVE_UP * min(losses.values()):
                 break
         return losses
 
-    def _joint(self, weight: float, hidden: np.ndarray) -> np.ndarray:
-        block = self.target.encode(self.y) * weight
-        block[hidden] = np.nan
-        return np.hstack([self.features, block])
+    def _path(self, member: Member, block: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
+        """Yield answers with decreasing smoothing; a single one where there is no such path."""
+        method = member.method
+        if getattr(method, "smoothing", None) == "auto" and hasattr(method, "path"):
+            joint = member.joint(self.features, block)
+            for smoothing, completed in method.path(joint):
+                yield smoothing, member.decode(joint, completed, self.target)
+        else:
+            with _quiet():
+                answers = member.fit_answer(self.features, block, self.target)
+            yield np.nan, answers
 
-    def _decode(self, completed: np.ndarray, weight: float) -> np.ndarray:
-        return self.target.decode(completed[:, -self.target.width :] / weight)
+    def _block(self, hidden: np.ndarray) -> np.ndarray:
+        """Return the target's columns, NaN where hidden."""
+        return np.where(hidden[:, None], np.nan, self.target.encode(self.y))
 
 
-def _path(method: Any, joint: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
-    """Yield completions with decreasing smoothing; a single one where there is no such path."""
-    if getattr(method, "smoothing", None) == "auto" and hasattr(method, "path"):
-        yield from method.path(joint)
-    else:
-        yield np.nan, _fitted(method, joint)
-
-
-def _fitted(method: Any, joint: np.ndarray, later: np.ndarray | None = None) -> np.ndarray:
-    """Complete rows, some of them after a fit of the others."""
-    with warnings.catch_warnings():  # the fit on all rows will say it
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep still about fits that did not converge: the one on all rows will say it."""
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        if later is None:
-            return checked(method, joint, method.fit_transform(joint))
-        completed = joint.copy()
-        method.fit(joint[~later])
-        completed[later] = checked(method, joint[later], method.transform(joint[later]))
-        return completed
+        yield
 
 
 def _hopeful(found: list[Settings]) -> list[Settings]:
