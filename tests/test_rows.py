@@ -9,7 +9,17 @@ from polycomplete import datasets, masks
 from polycomplete.exact import ExactProblem
 from polycomplete.kernels import RBF, Polynomial
 from polycomplete.penalties import Schatten
-from polycomplete.rows import Candidates, candidates, learn, nearest, retry, settle
+from polycomplete.rows import (
+    Candidates,
+    Holes,
+    Packing,
+    candidates,
+    holes,
+    learn,
+    nearest,
+    retry,
+    settle,
+)
 from polycomplete.rows.solve import _block_rows
 from polycomplete.solvers.precondition import precondition
 from polycomplete.solvers.restart import blend_ambiguous
@@ -334,3 +344,48 @@ def test_complete_rows_and_lone_rows_have_no_second_chance():
         found, moved = retry(surfaces(X, 1e-6), Y, np.ones(Y.shape, dtype=bool), 1e-6, rng)
         assert moved == 0
         assert np.array_equal(found, Y)
+
+
+# Blocks
+
+
+@given(n=st.integers(1, 400), share=st.floats(0, 0.3))
+def test_slices_are_equally_long_and_leave_nothing_out(n, share):
+    parts = list(holes._slices(n, share))
+    assert len({part.stop - part.start for part in parts}) == 1
+    assert set().union(*(range(n)[part] for part in parts)) == set(range(n))
+    assert parts[0].start == 0
+    assert parts[-1].stop == n
+    assert (parts[0].stop - 1) * share <= 1.5  # about as long as there is room for
+
+
+@given(
+    n=st.integers(1, 500), m=st.integers(1, 12), rate=st.floats(0, 1), seed=st.integers(0, 9),
+    entries=st.sampled_from([1, 900, 16384]), smallest=st.sampled_from([1, 64, 10_000]),
+)  # fmt: skip
+@settings(max_examples=60, deadline=None)
+def test_every_row_with_holes_is_in_one_block_with_all_its_holes(
+    n, m, rate, seed, entries, smallest
+):
+    mask = np.random.default_rng(seed).random((n, m)) < rate
+    blocks = Holes(mask, Packing(entries=entries, smallest=smallest)).blocks
+    rows = np.concatenate([block.rows for block in blocks] or [np.empty(0, int)])
+    assert sorted(rows) == np.flatnonzero(~mask.all(axis=1)).tolist()
+    for block in blocks:
+        assert len(block.rows) <= max(holes.FEW, entries // m)
+        assert np.array_equal(block.holes(np.zeros((len(block.rows), m))), ~mask[block.rows])
+        assert not block.padding.all(axis=0).any()  # some row has that many holes
+
+
+@every_kernel
+def test_the_derivatives_do_not_depend_on_how_many_rows_go_at_a_time(kernel, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, mask = rng.standard_normal((50, 6)), rng.random((50, 6)) < 0.5
+    energy = learn(kernel, X[:20], GAMMA)
+    found = []
+    for cached in (1e9, 2e3, 1.0):
+        monkeypatch.setattr(holes, "CACHED", cached)
+        found.append(Holes(mask).settle(energy, X, np.full(50, 0.1), 2))
+    for others in found[1:]:
+        for one, two in zip(found[0], others, strict=True):
+            np.testing.assert_allclose(one, two, rtol=1e-7, atol=1e-9)

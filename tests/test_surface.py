@@ -158,3 +158,27 @@ def test_a_column_that_does_not_vary_among_the_rows_to_choose_by_is_not_judged()
     chosen = choose(X, mask, PMC()._recipe(seed=0, shape=X.shape))
     assert chosen.smoothing < 1e-2
     assert chosen.trial is not None
+
+
+@pytest.mark.parametrize(("noise", "expected"), [(0.0, 2), (1.0, 5)])
+def test_small_tables_are_judged_by_more_hidden_entries_where_noise_sets_the_error(
+    noise, expected, monkeypatch
+):
+    X, mask = manifold(n=80)
+    X = X + noise * X.std(axis=0) * np.random.default_rng(0).standard_normal(X.shape)
+    followed = []
+
+    def follow(path, truth, hidden, *args):
+        followed.append((hidden.sum(), args[1]))
+        return tuning_follow(path, truth, hidden, *args)
+
+    tuning_follow = tuning.follow
+    monkeypatch.setattr(tuning, "follow", follow)
+    chosen = choose(X, mask, PMC(scale="standard", random_state=0)._recipe(seed=0))
+    assert len(followed) == expected
+    counts, ends = zip(*followed, strict=True)
+    assert sum(counts) >= (tuning.CERTAIN if noise else tuning.ENOUGH)
+    # The first ones show down to where it is worth while to go.
+    assert ends[:2] == (0.0, 0.0)
+    assert all(0 < end <= 1 for end in ends[2:])
+    assert (chosen.smoothing > tuning.COARSE) == bool(noise)

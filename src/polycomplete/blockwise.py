@@ -66,8 +66,13 @@ def fit_landmarks(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
 
 
 def _enough(mask: np.ndarray) -> int:
-    """Return how many rows are enough to choose by: rows with few entries tell less."""
-    return max(FEWEST, int(ENTRIES / max(mask.mean() * mask.shape[1], 1.0)))
+    """Return how many rows are enough to choose by: rows with few entries tell less.
+
+    There are twice as many rows as columns: fewer could not show all directions of wide rows, and
+    would ask for another smoothing.
+    """
+    m = mask.shape[1]
+    return max(FEWEST, 2 * m, int(ENTRIES / max(mask.mean() * m, 1.0)))
 
 
 def _calibration(X: np.ndarray, trial: Trial | None, model: LandmarkModel, recipe: Recipe) -> float:

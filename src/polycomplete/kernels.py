@@ -178,11 +178,16 @@ class RBF(Kernel):
         centre = xp.mean(X if Y is None else Y, axis=0)
         A = (X - centre) / self._sigma()
         B = A if Y is None else (Y - centre) / self._sigma()
-        D = A @ B.T
-        # In one go: then the matrix is symmetric to the last bit.
-        D -= 0.5 * xp.sum(A * A, axis=1)[:, None] + 0.5 * xp.sum(B * B, axis=1)[None, :]
+        a, b = 0.5 * xp.sum(A * A, axis=1)[:, None], 0.5 * xp.sum(B * B, axis=1)[:, None]
         if Y is None:
+            # In one go: then the matrix is symmetric to the last bit.
+            D = A @ B.T - (a + b.T)
             D *= 1 - xp.eye(D.shape[0], dtype=D.dtype, device=device(D))
+        else:  # the squared lengths by the same product
+            D = (
+                xp.concat([A, a, xp.ones_like(a)], axis=1)
+                @ xp.concat([B, -xp.ones_like(b), -b], axis=1).T
+            )
         return xp.exp(xp.clip(D, None, 0.0))
 
     @property

@@ -188,7 +188,7 @@ def choose(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Chosen:
         return Chosen(scales[0], recipe.solver.default_smoothing if given is None else given)
     if given is not None and len(scales) == 1:
         return Chosen(scales[0], given)
-    draws = tuning.hidings(mask, recipe.seed)
+    draws = tuning.hidings(mask, recipe.seed, tuning.CERTAIN)
     if not draws:
         return Chosen(scales[0], tuning.CAUTIOUS if given is None else given)
     choices = {kind: _judge(X, mask, draws, kind, len(scales), recipe) for kind in scales}
@@ -223,14 +223,21 @@ def _judge(
     end = 0.0 if isinstance(recipe.smoothing, str) else float(recipe.smoothing)
     # At most half of the time that is given goes into choosing.
     limit = recipe.solver.time_limit and recipe.solver.time_limit / (2 * n_kinds * len(draws))
-    found = []
+    found: list[tuning.Choice] = []
+    judged = 0
     for visible, hidden in draws:
+        if judged >= tuning.ENOUGH:
+            so_far = tuning.together(found)
+            if not so_far.rough:
+                break
+            end = max(end, so_far.worth)
         logger.info("choosing by hiding %d observed entries, scale %r", hidden.sum(), kind)
         path = recipe.solver.path(pose(X, visible, scaler, recipe), limit)
-        patience = tuning.GIVE_UP if len(draws) == 1 else np.inf  # small tables are quick
+        patience = tuning.GIVE_UP if hidden.sum() >= tuning.ENOUGH else np.inf  # small: quick
         # A column that varies elsewhere may not vary in a sample: errors there have no unit.
-        judged = hidden & (unit > 0) if np.any(unit > 0) else hidden
-        found.append(tuning.follow(path, truth, judged, np.where(unit > 0, unit, 1), end, patience))
+        counts = hidden & (unit > 0) if np.any(unit > 0) else hidden
+        found.append(tuning.follow(path, truth, counts, np.where(unit > 0, unit, 1), end, patience))
+        judged += int(hidden.sum())
     return tuning.together(found)
 
 

@@ -29,9 +29,10 @@ __all__ = [
 
 #: Share of the observed entries that is set aside.
 SHARE = 0.1
-#: So many hidden entries are judged at least: small tables hide several times over.
-ENOUGH = 100
-MOST_TIMES = 5
+#: So many hidden entries are judged at least, and so many on rough data: small tables hide several
+#: times over.
+ENOUGH, CERTAIN = 100, 300
+MOST_TIMES = 8
 #: Fewer than this in all tell nothing.
 TOO_FEW = 20
 #: The smoothing where there is too little to judge: rather too smooth than too rough.
@@ -42,6 +43,8 @@ CAUTIOUS = 1e-2
 SLACK = 0.01
 #: An error, in units of a column's spread, that data without much noise stay below.
 WELL = 0.05
+#: Data are rough whose lowest error is larger than this, at a smoothing that is larger than that.
+ROUGH, COARSE = 0.3, 2e-5
 #: The share of a Gaussian within one standard deviation.
 WITHIN = 0.6827
 #: Most hidden entries: a few rows may be in the wrong place even where data have no noise.
@@ -62,6 +65,17 @@ class Choice:
     errors: dict[float, float]
     mosts: dict[float, float] = field(default_factory=dict, repr=False)
     completed: dict[float, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def rough(self) -> bool:
+        """Whether noise seems to set the error: then many smoothings are about as good."""
+        return self.error > ROUGH and self.smoothing > COARSE
+
+    @property
+    def worth(self) -> float:
+        """The finest smoothing whose error is not far above the lowest."""
+        lowest = min(self.errors.values())
+        return min(s for s, error in self.errors.items() if error <= GIVE_UP * lowest)
 
     @property
     def most(self) -> float:

@@ -55,7 +55,7 @@ class Landmark(BaseEstimator):
     ----------
     n_landmarks : "auto" or int, default="auto"
         How many rows express the surface. "auto" lets their number grow until what they cannot
-        express is small against the smoothing, up to 400.
+        express is small against the smoothing, up to 400, or to the number of columns.
     rule : {"pivots", "random"}, default="pivots"
         How landmarks are chosen among rows that are drawn at random, those with many observed
         entries more often: the rows that the others explain least, or as they were drawn.
@@ -249,13 +249,18 @@ class LandmarkProblem:
         given = self.engine.n_landmarks
         return min(len(self.mask), FEWEST if isinstance(given, str) else int(given))
 
+    @property
+    def most(self) -> int:
+        """How many landmarks there may be: beside wide rows, as many as columns cost little."""
+        return min(len(self.mask), max(MOST, self.mask.shape[1]))
+
     def more(self, count: int, spectrum: Spectrum, gamma: float, growth: float) -> int:
         """Return how many landmarks to take next: more where these do not express the surface."""
         q = int(spectrum.slopes(gamma).shape[0])
         enough = spectrum.outside <= SMALL * gamma and q <= CLOSE * count
         if enough or not isinstance(self.engine.n_landmarks, str):
             return count
-        most = min(MOST, len(self.mask), max(FEWEST, int(SPARE * q)))
+        most = min(self.most, max(FEWEST, int(SPARE * q)))
         wanted = -(-int(np.ceil(growth * count)) // EVEN) * EVEN
         return max(count, min(wanted, most))
 

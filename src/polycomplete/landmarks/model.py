@@ -23,6 +23,7 @@ from polycomplete.devices import Device
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.landmarks.engine import Landmark, LandmarkProblem, ladder
 from polycomplete.rows import (
+    EVEN,
     LOOSE,
     PLAIN,
     Block,
@@ -50,7 +51,6 @@ UNSURE = 0.05  # of a typical distance: a row that may be this far away looks fo
 BEYOND = 2.0  # ... if that is so many times farther than a well-determined row may be away
 MEASURED = 500  # rows that show how far that is
 PLAUSIBLE = 6  # starts of such a row
-EVEN = Packing(even=True)
 
 
 class Completion(NamedTuple):

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 
 from polycomplete._arrays import Array, median
 from polycomplete._checks import check_numbers
-from polycomplete.landmarks.engine import MOST, LandmarkProblem, ladder
+from polycomplete.landmarks.engine import LandmarkProblem, ladder
 from polycomplete.rows import Holes, RowEnergy, retry
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
 from polycomplete.solvers.stages import stages
@@ -170,7 +170,7 @@ class SweepRun:
         self.device = problem.device
         self.X: Array = self.device.put(X)
         self.before = self.X
-        packing = problem.engine.packing(self.device, MOST)
+        packing = problem.engine.packing(self.device, problem.most)
         self.holes = Holes(self.device.put(mask), packing)
         self.damping = self.X[:, 0] * 0 + 0.1
         self.smoothing, self.arrived = solver.first, False

@@ -23,7 +23,7 @@ from polycomplete._arrays import Array
 from polycomplete.kernels import Kernel
 from polycomplete.linear import eigenpairs
 
-__all__ = ["Expansion", "RowEnergy", "learn"]
+__all__ = ["Expansion", "Quadratic", "RowEnergy", "learn"]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class RowEnergy:
         """
         K = self.kernel.gram(X, self.landmarks)
         P = K @ self.factor
-        E = self.kernel.diagonal(X) - array_namespace(X).sum(P * P, axis=1)
+        E = self.kernel.diagonal(X) - array_namespace(X).linalg.vecdot(P, P)
         if who is not None:
             assert self.own is not None
             E = E + np.sum(K * self.own[who], axis=1) ** 2
@@ -87,7 +87,7 @@ class RowEnergy:
         # J[i, a] = ∂(Fᵀk(L, xᵢ))/∂xᵢₐ, all rows and coordinates in one product.
         J = ((S[:, None, :] * L.T[None]).reshape(n * m, -1) @ F).reshape(n, m, -1)
         J -= Y[:, :, None] * (T @ F)[:, None, :]
-        E = self.kernel.diagonal(X) - np.sum(P * P, axis=1)
+        E = self.kernel.diagonal(X) - array_namespace(X).linalg.vecdot(P, P)
         gradient = self.kernel.diagonal_slope(X)[:, None] * X - (J @ P[:, :, None])[:, :, 0]
         a, b = self.kernel.metric(X)
         added = [np.sqrt(b)[:, None] * X] if np.any(b) else []
@@ -103,8 +103,48 @@ class RowEnergy:
 
 
 @dataclass(frozen=True)
+class Quadratic:
+    """The energy of rows to second order: ``H = 2 (a I − explained)`` for each row.
+
+    Attributes
+    ----------
+    energy, gradient : arrays of shape (n,) and (n, m)
+        Value and gradient.
+    a : array of shape (n,)
+        The metric of the kernel.
+    explained : array of shape (n, m, m)
+        What the landmarks explain of it.
+    """
+
+    energy: Array
+    gradient: Array
+    a: Array
+    explained: Array
+
+    def hessian(self, mask: Array, damping: float | Array) -> Array:
+        """Return the Gauss–Newton matrix of the missing entries; a one for each observed entry.
+
+        ``damping`` is added in units of the kernel's metric.
+        """
+        xp = array_namespace(self.a)
+        free = xp.astype(~mask, self.a.dtype)
+        H = self.explained * (-2 * free)[:, :, None]
+        H *= free[:, None, :]
+        own = xp.where(mask, 1.0, (2 * _floored(self.a) * (1 + damping))[:, None])
+        at = xp.arange(mask.shape[1], device=device(H))
+        H[:, at, at] += own
+        return H
+
+    def step(self, mask: Array, damping: Array) -> Array:
+        """Return the damped Newton step of the missing entries; zero for observed ones."""
+        xp = array_namespace(self.a)
+        slope = xp.where(mask, 0.0, -self.gradient)
+        return xp.linalg.solve(self.hessian(mask, damping), slope[:, :, None])[:, :, 0]
+
+
+@dataclass(frozen=True)
 class Expansion:
-    """The energy of rows to second order: ``H = 2 (a I − J Jᵀ + U Uᵀ)`` for each row.
+    """The same with factors: ``H = 2 (a I − J Jᵀ + U Uᵀ)`` for each row.
 
     Attributes
     ----------
@@ -116,59 +156,42 @@ class Expansion:
         What the landmarks explain, and what is added back.
     """
 
-    energy: Array
-    gradient: Array
-    a: Array
-    J: Array
-    U: Array
+    energy: np.ndarray
+    gradient: np.ndarray
+    a: np.ndarray
+    J: np.ndarray
+    U: np.ndarray
 
-    def hessian(self, mask: Array, damping: float | Array) -> Array:
-        """Return the Gauss–Newton matrix of the missing entries; a one for each observed entry.
+    @cached_property
+    def multiplied(self) -> Quadratic:
+        """The same with the factors multiplied."""
+        explained = self.J @ self.J.transpose(0, 2, 1)
+        if self.U.shape[2]:
+            explained -= self.U @ self.U.transpose(0, 2, 1)
+        return Quadratic(self.energy, self.gradient, self.a, explained)
 
-        ``damping`` is added in units of the kernel's metric.
-        """
-        xp, J, U = array_namespace(self.J), self.J, self.U
-        H = J @ xp.matrix_transpose(J)
-        if U.shape[2]:
-            H -= U @ xp.matrix_transpose(U)
-        free = xp.astype(~mask, J.dtype)
-        H *= (-2 * free)[:, :, None]
-        H *= free[:, None, :]
-        own = xp.where(mask, 1.0, (2 * self._metric() * (1 + damping))[:, None])
-        return H + own[:, :, None] * xp.eye(mask.shape[1], dtype=H.dtype, device=device(H))
+    def hessian(self, mask: np.ndarray, damping: float | np.ndarray) -> np.ndarray:
+        """Return the Gauss–Newton matrix of the missing entries, as :class:`Quadratic` does."""
+        return self.multiplied.hessian(mask, damping)
 
-    def step(self, mask: Array, damping: Array) -> Array:
+    def step(self, mask: np.ndarray, damping: np.ndarray) -> np.ndarray:
         """Return the damped Newton step of the missing entries; zero for observed ones."""
-        xp = array_namespace(self.J)
-        gradient = xp.where(mask, 0.0, self.gradient)
-        wide = mask.shape[1] > self.J.shape[2] + self.U.shape[2]
-        solve = self._solve_low_rank if wide else self._solve_dense
-        return xp.where(mask, 0.0, -solve(mask, damping, gradient))
+        if mask.shape[1] <= self.J.shape[2] + self.U.shape[2]:
+            return self.multiplied.step(mask, damping)
+        # Woodbury's identity: matrices of q × q instead of m × m.
+        g = np.where(mask, 0.0, self.gradient)[:, :, None]
+        W = np.where(mask[:, :, None], 0.0, np.concatenate([self.J, self.U], axis=2))
+        sign = np.where(np.arange(W.shape[2]) < self.J.shape[2], -1.0, 1.0)
+        c = (_floored(self.a) * (1 + damping))[:, None, None]
+        turned = W.transpose(0, 2, 1)
+        inner = np.linalg.solve(turned @ W / c + np.diag(sign), turned @ g)
+        return -((g - W @ inner / c) / (2 * c))[:, :, 0]
 
-    def _free(self, mask: Array, A: Array) -> Array:
-        """Return A with zeros for observed entries."""
-        return array_namespace(A).where(mask[:, :, None], 0.0, A)
 
-    def _metric(self) -> Array:
-        """Return the metric, floored: a polynomial kernel has none at the origin."""
-        xp = array_namespace(self.a)
-        return xp.clip(self.a, max(1e-9 * float(xp.max(self.a)), 1e-300), None)
-
-    def _solve_dense(self, mask: Array, damping: Array, g: Array) -> Array:
-        xp = array_namespace(g)
-        return xp.linalg.solve(self.hessian(mask, damping), g[:, :, None])[:, :, 0]
-
-    def _solve_low_rank(self, mask: Array, damping: Array, g: Array) -> Array:
-        """Solve by Woodbury's identity: matrices of q × q instead of m × m."""
-        xp = array_namespace(g)
-        W = self._free(mask, xp.concat([self.J, self.U], axis=2))
-        ones = xp.ones(W.shape[2], dtype=W.dtype, device=device(W))
-        sign = xp.where(xp.cumulative_sum(ones) > self.J.shape[2], ones, -ones)
-        c = (self._metric() * (1 + damping))[:, None, None]
-        turned = xp.matrix_transpose(W)
-        diagonal = sign[:, None] * xp.eye(W.shape[2], dtype=W.dtype, device=device(W))
-        inner = xp.linalg.solve(turned @ W / c + diagonal, turned @ g[:, :, None])
-        return ((g[:, :, None] - W @ inner / c) / (2 * c))[:, :, 0]
+def _floored(a: Array) -> Array:
+    """Return the metric, floored: a polynomial kernel has none at the origin."""
+    xp = array_namespace(a)
+    return xp.clip(a, max(1e-9 * float(xp.max(a)), 1e-300), None)
 
 
 def learn(kernel: Kernel, X: np.ndarray, gamma: float, in_place: bool = True) -> RowEnergy:

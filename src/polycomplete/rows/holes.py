@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace, device, is_numpy_array
 
 from polycomplete._arrays import Array
-from polycomplete.rows.energy import Expansion, RowEnergy
+from polycomplete.rows.energy import Quadratic, RowEnergy
 from polycomplete.rows.wide import newton_step, pays
 
-__all__ = ["EVEN_ROWS", "PLAIN", "Block", "Holes", "Packing", "Run"]
+__all__ = ["EVEN", "EVEN_ROWS", "PLAIN", "Block", "Holes", "Packing", "Run"]
 
-BLOCK_ENTRIES = 2560  # rows × columns of a block: its derivatives fit the cache of a few cores
+BLOCK_ENTRIES = 16384  # rows × columns of a block: calls take little time beside their work
+FEW = 64  # rows of a block at least, however wide they are: fewer cost more in calls than they save
+CACHED = 7.5e5  # bytes of derivatives that are worked on at a time
 EVEN_ROWS = 128  # at a time where only the shape matters
 BLUR = 1e-14  # of k(x, x): by so much an energy of 64 bits may be wrong; more would mislead 32
 LEAST, MOST = 1e-9, 1e3  # of the damping
@@ -36,26 +38,20 @@ class Block:
     ----------
     rows : array of int, shape (g,)
         Which rows.
-    order, back : arrays of int, shape (g, m)
-        The columns of each row, holes first, and the way back.
+    columns : array of int, shape (g, k)
+        The columns of the holes of each row, then those of the padding.
     padding : array of bool, shape (g, k)
-        Which of the first k are no holes.
+        Which of them are no holes.
     """
 
     rows: Array
-    order: Array
-    back: Array
+    columns: Array
     padding: Array
 
     @property
-    def columns(self) -> Array:
-        """The columns of the holes and of the padding, (g, k)."""
-        return self.order[:, : self.padding.shape[1]]
-
-    @property
-    def _size(self) -> tuple[int, int]:
-        """Holes and columns of a row."""
-        return self.padding.shape[1], self.order.shape[1]
+    def n_holes(self) -> int:
+        """Holes of a row, padding included."""
+        return int(self.padding.shape[1])
 
     def gather(self, A: Array) -> Array:
         """Return the entries of A in the holes and the padding."""
@@ -65,41 +61,63 @@ class Block:
     def fill(self, values: Array, rows: Array) -> Array:
         """Return these rows with values in the holes."""
         xp = array_namespace(rows)
-        sorted_ = xp.take_along_axis(rows, self.order, axis=1)
-        k = self.padding.shape[1]
-        values = xp.where(self.padding, sorted_[:, :k], values)
-        return xp.take_along_axis(xp.concat([values, sorted_[:, k:]], axis=1), self.back, axis=1)
+        values = xp.where(self.padding, xp.take_along_axis(rows, self.columns, axis=1), values)
+        return self._put(values, xp.asarray(rows, copy=True))
 
-    def expand(self, energy: RowEnergy, rows: Array) -> Expansion:
+    def _put(self, values: Array, into: Array) -> Array:
+        xp = array_namespace(into)
+        into[xp.arange(into.shape[0], device=device(into))[:, None], self.columns] = values
+        return into
+
+    def expand(self, energy: RowEnergy, rows: Array) -> Quadratic:
         """Return what :meth:`polycomplete.rows.RowEnergy.expand` does, in the holes only."""
-        kernel, L, F = energy.kernel, energy.landmarks, energy.factor
-        xp = array_namespace(rows)
-        g, k = self.padding.shape
+        xp, kernel, L = array_namespace(rows), energy.kernel, energy.landmarks
         K = kernel.gram(rows, L)
         s, t = kernel.slopes(rows, L, K)
-        # As there: where only differences of rows count, an origin among them keeps digits.
-        origin = xp.mean(L, axis=0) if s is t else xp.zeros_like(L[0, :])
-        P, flat = K @ F, xp.reshape(self.columns, (-1,))
-        Q = P * kernel.decay if kernel.decay else (K * 0 + t) @ F
-        x = xp.take_along_axis(rows, self.columns, axis=1)
-        pull = xp.reshape(xp.take((L - origin).T, flat, axis=0), (g, k, L.shape[0]))
-        pull *= xp.asarray(s)[:, None, :]
-        J = xp.reshape(xp.reshape(pull, (g * k, L.shape[0])) @ F, (g, k, F.shape[1]))
-        J -= (x - xp.reshape(xp.take(origin, flat, axis=0), (g, k)))[:, :, None] * Q[:, None]
-        gradient = kernel.diagonal_slope(rows)[:, None] * x - (J @ P[:, :, None])[:, :, 0]
+        if s is not t:
+            s, t = K * 0 + s, K * 0 + t
+        P, x = K @ energy.factor, xp.take_along_axis(rows, self.columns, axis=1)
+        explained, JP = self._explain(energy, x, s, t, P)
         a, b = kernel.metric(rows)
-        U = (xp.sqrt(b)[:, None] * x)[:, :, None] if bool(xp.any(b > 0)) else J[:, :, :0]
-        return Expansion(kernel.diagonal(rows) - xp.sum(P * P, axis=1), 2 * gradient, a, J, U)
+        if bool(xp.any(b > 0)):
+            explained -= b[:, None, None] * x[:, :, None] * x[:, None, :]
+        gradient = 2 * (kernel.diagonal_slope(rows)[:, None] * x - JP)
+        return Quadratic(kernel.diagonal(rows) - xp.linalg.vecdot(P, P), gradient, a, explained)
+
+    def _explain(
+        self, energy: RowEnergy, x: Array, s: Array, t: Array, P: Array
+    ) -> tuple[Array, Array]:
+        """Return JJᵀ and JP of each row, J the derivatives of ``P = Fᵀk(L, x)`` in its holes.
+
+        Rows go a few at a time, as many each time, so that their derivatives stay in the cache.
+        """
+        xp, F, by_column = array_namespace(x), energy.factor, energy.landmarks.T
+        (g, k), (r, q) = x.shape, F.shape
+        JJ = xp.empty((g, k, k), dtype=x.dtype, device=device(x))
+        JP = xp.empty((g, k), dtype=x.dtype, device=device(x))
+        for some in _slices(g, k * r * x.dtype.itemsize / CACHED if is_numpy_array(x) else 0.0):
+            columns = xp.reshape(self.columns[some, :], (-1,))
+            pull = xp.reshape(xp.take(by_column, columns, axis=0), (-1, k, r))
+            if s is t:  # then only differences of rows count: keep their digits
+                pull -= x[some, :, None]
+                pull *= s[some, None, :]
+            else:
+                pull *= s[some, None, :]
+                pull -= x[some, :, None] * t[some, None, :]
+            J = xp.reshape(xp.reshape(pull, (-1, r)) @ F, (pull.shape[0], k, q))
+            # By a copy: NumPy would take a routine for J Jᵀ that is slow where J is small.
+            JJ[some, :, :] = J @ xp.matrix_transpose(xp.asarray(J, copy=True))
+            JP[some, :] = (J @ P[some, :, None])[:, :, 0]
+        return JJ, JP
 
     def propose(self, energy: RowEnergy, rows: Array, damping: Array) -> tuple[Array, Array]:
         """Return the energy of these rows, and the rows after a damped Newton step."""
-        if pays(energy, *self._size):
-            return newton_step(energy, rows, self._holes, damping)
+        if pays(energy, self.n_holes, rows.shape[1]):
+            return newton_step(energy, rows, self.holes(rows), damping)
         xp = array_namespace(rows)
         here = self.expand(energy, rows)
-        step = here.step(self.padding, damping)
-        moved = xp.take_along_axis(rows, self.columns, axis=1) + step
-        return here.energy, self.fill(moved, rows)
+        moved = xp.take_along_axis(rows, self.columns, axis=1) + here.step(self.padding, damping)
+        return here.energy, self._put(moved, xp.asarray(rows, copy=True))
 
     def settle(
         self, energy: RowEnergy, rows: Array, damping: Array, steps: int
@@ -118,14 +136,20 @@ class Block:
             damping = xp.clip(xp.where(good, damping * 0.2, damping * 10.0), LEAST, MOST)
         return rows, E, damping
 
-    @cached_property
-    def _holes(self) -> Array:
-        """Where the holes of each row are, (g, m)."""
-        xp = array_namespace(self.order)
-        k, m = self.padding.shape[1], self.order.shape[1]
-        rest = xp.zeros_like(self.order[:, k:], dtype=xp.bool)
-        found = xp.concat([~self.padding, rest], axis=1)[:, :m]
-        return xp.take_along_axis(found, self.back, axis=1)
+    def holes(self, rows: Array) -> Array:
+        """Return where the holes of these rows are, (g, m)."""
+        xp = array_namespace(rows)
+        return self._put(~self.padding, xp.zeros_like(rows, dtype=xp.bool))
+
+
+def _slices(n: int, share: float) -> Iterator[slice]:
+    """Yield slices of n rows, one long, of which each takes ``share`` of what there is room for.
+
+    All are equally long, for the bits of a product depend on its shape: some rows come again.
+    """
+    size = -(-n // max(1, round(n * share)))
+    for begin in range(0, n, size):
+        yield slice(min(begin, n - size), min(begin, n - size) + size)
 
 
 @dataclass(frozen=True)
@@ -141,19 +165,20 @@ class Packing:
         Rows × columns of a block. By default its derivatives fit the cache of a few cores; a card
         wants large ones.
     smallest : int
-        Rows of a block: fewer cost more in calls than they save in padding.
+        Rows with the same number of holes that make a block of their own: fewer cost more in calls
+        than they save in padding.
     """
 
     even: bool = False
     entries: int = BLOCK_ENTRIES
-    smallest: int = 32
+    smallest: int = FEW
 
     def rows(self, columns: int) -> int:
         """Return how many rows go together where nothing but their number matters."""
         return max(EVEN_ROWS, self.entries // columns)
 
 
-PLAIN = Packing()
+PLAIN, EVEN = Packing(), Packing(even=True, entries=2560, smallest=32)
 
 
 @dataclass(frozen=True)
@@ -185,13 +210,11 @@ class Holes:
         count = xp.sum(xp.astype(~self.mask, xp.int64), axis=1)
         # Holes first, in their order; behind them the observed entries, as padding.
         order = xp.argsort(xp.astype(self.mask, xp.uint8), axis=1, stable=True)
-        back = xp.argsort(order, axis=1, stable=True)
         groups = self._even_groups(count) if self.packing.even else self._groups(count)
         return [
             Block(
                 rows,
-                xp.take(order, rows, axis=0),
-                xp.take(back, rows, axis=0),
+                xp.take(order[:, :k], rows, axis=0),
                 xp.arange(k, device=where)[None, :] >= xp.take(count, rows)[:, None],
             )
             for rows, k in groups
@@ -202,11 +225,15 @@ class Holes:
         xp = array_namespace(count)
         rows = xp.argsort(count, stable=True)
         rows = rows[xp.take(count, rows) > 0]
-        most = max(1, self.packing.entries // self.mask.shape[1])
-        size = min(most, max(self.packing.smallest, rows.shape[0] // 8))
-        for begin in range(0, rows.shape[0], size):
-            group = rows[begin : begin + size]
-            yield group, int(count[group[-1]])
+        most = max(FEW, self.packing.entries // self.mask.shape[1])
+        holes, times = xp.unique_counts(xp.take(count, rows))
+        begin = end = 0
+        for k, more in zip(holes, times, strict=True):
+            end += int(more)
+            while end - begin >= min(most, self.packing.smallest if end < len(rows) else 1):
+                size = min(most, end - begin)
+                yield rows[begin : begin + size], int(k)
+                begin += size
 
     def _even_groups(self, count: Array) -> Iterator[tuple[Array, int]]:
         """Yield as many rows each time, the last ones again with the first of their kind."""

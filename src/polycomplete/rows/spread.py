@@ -6,7 +6,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from polycomplete._arrays import Array
-from polycomplete.rows.energy import Expansion, RowEnergy
+from polycomplete.rows.energy import Expansion, Quadratic, RowEnergy
 from polycomplete.rows.holes import Block
 from polycomplete.rows.wide import WIDE
 
@@ -66,8 +66,8 @@ def deviations(energy: RowEnergy, X: Array, block: Block, budget: float) -> tupl
     return _deviations(block.expand(energy, rows), block.padding, budget)
 
 
-def _deviations(here: Expansion, mask: Array, budget: float) -> tuple[Array, Array]:
-    xp = array_namespace(here.J)
+def _deviations(here: Expansion | Quadratic, mask: Array, budget: float) -> tuple[Array, Array]:
+    xp = array_namespace(here.a)
     # Rounding may leave a slightly negative direction: the eigenvalues are floored, not the matrix.
     metric = here.a[:, None, None]
     H = here.hessian(mask, SOFTEST) / (2 * metric)

@@ -94,7 +94,7 @@ def newton_step(
     gradient = (s * (P @ F.T)) @ L - xp.sum(P * Q, axis=1)[:, None] * Y
     slope = free * (kernel.diagonal_slope(X)[:, None] * X - gradient)
     step = _conjugate_gradients(product, -slope, iterations)
-    return kernel.diagonal(X) - xp.sum(P * P, axis=1), X + step
+    return kernel.diagonal(X) - xp.linalg.vecdot(P, P), X + step
 
 
 def _conjugate_gradients(product: Callable[[Array], Array], right: Array, iterations: int) -> Array:

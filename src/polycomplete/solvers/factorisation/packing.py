@@ -64,10 +64,11 @@ class PackedHoles(Holes):
         """
         C = []
         for block in self.blocks:
-            here = block.expand(energy, X[block.rows])
             if self.mask.shape[1] > WIDEST:
-                C.append(np.sqrt(2 * np.maximum(here.a, 1e-300))[:, None, None])
+                a = energy.kernel.metric(X[block.rows])[0]
+                C.append(np.sqrt(2 * np.maximum(a, 1e-300))[:, None, None])
             else:
+                here = block.expand(energy, X[block.rows])
                 C.append(np.linalg.cholesky(here.hessian(block.padding, DAMPING)))
         return HolePreconditioner(self, C, [np.linalg.inv(part) for part in C])
 
