@@ -95,9 +95,7 @@ def arithmetic() -> dict:
         best = gemm_gflops()
         step = partial(holes.settle, energy, rows, np.full(len(X), 0.1))
         step()  # sorts rows into blocks, once for all steps
-        whole = min(
-            measure(step).cpu for _ in range(5)
-        )  # of dgemm: the best of three
+        whole = min(measure(step).cpu for _ in range(5))  # of dgemm: the best of three
         k = [block.padding.shape[1] for block in holes.blocks]
         g = [block.padding.shape[0] for block in holes.blocks]
         pulls = [np.ones((gi * ki, r)) for gi, ki in zip(g[:20], k[:20], strict=True)]
