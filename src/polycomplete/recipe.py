@@ -216,29 +216,42 @@ def _judge(
     n_kinds: int,
     recipe: Recipe,
 ) -> tuning.Choice:
-    """Follow the solver's path on each draw; return what they show together."""
+    """Follow the solver's path on as many draws as are needed; return what they show together."""
     scaler = ColumnScaler.fit(X, mask, kind)
-    truth = scaler.apply(np.where(mask, X, scaler.centre))
-    unit = column_spread(truth, mask)[1]
     end = 0.0 if isinstance(recipe.smoothing, str) else float(recipe.smoothing)
+    needed = min(len(draws), -(-tuning.ENOUGH // max(int(draws[0][1].sum()), 1)))
     # At most half of the time that is given goes into choosing.
-    limit = recipe.solver.time_limit and recipe.solver.time_limit / (2 * n_kinds * len(draws))
+    limit = recipe.solver.time_limit and recipe.solver.time_limit / (2 * n_kinds * needed)
     found: list[tuning.Choice] = []
-    judged = 0
-    for visible, hidden in draws:
-        if judged >= tuning.ENOUGH:
+    for draw in draws:
+        if len(found) >= needed:
             so_far = tuning.together(found)
-            if not so_far.rough:
+            if limit is not None or not so_far.rough:
                 break
             end = max(end, so_far.worth)
-        logger.info("choosing by hiding %d observed entries, scale %r", hidden.sum(), kind)
-        path = recipe.solver.path(pose(X, visible, scaler, recipe), limit)
-        patience = tuning.GIVE_UP if hidden.sum() >= tuning.ENOUGH else np.inf  # small: quick
-        # A column that varies elsewhere may not vary in a sample: errors there have no unit.
-        counts = hidden & (unit > 0) if np.any(unit > 0) else hidden
-        found.append(tuning.follow(path, truth, counts, np.where(unit > 0, unit, 1), end, patience))
-        judged += int(hidden.sum())
+        logger.info("choosing by hiding %d observed entries, scale %r", draw[1].sum(), kind)
+        found.append(_follow(X, mask, draw, scaler, recipe, end, limit))
     return tuning.together(found)
+
+
+def _follow(
+    X: np.ndarray,
+    mask: np.ndarray,
+    draw: tuple[np.ndarray, np.ndarray],
+    scaler: ColumnScaler,
+    recipe: Recipe,
+    end: float,
+    limit: float | None,
+) -> tuning.Choice:
+    """Follow the solver's path where some observed entries are hidden."""
+    visible, hidden = draw
+    truth = scaler.apply(np.where(mask, X, scaler.centre))
+    unit = column_spread(truth, mask)[1]
+    path = recipe.solver.path(pose(X, visible, scaler, recipe), limit)
+    patience = tuning.GIVE_UP if hidden.sum() >= tuning.ENOUGH else np.inf  # small: quick
+    # A column that varies elsewhere may not vary in a sample: errors there have no unit.
+    judged = hidden & (unit > 0) if np.any(unit > 0) else hidden
+    return tuning.follow(path, truth, judged, np.where(unit > 0, unit, 1), end, patience)
 
 
 def _scales_to_try(X: np.ndarray, mask: np.ndarray, scale: str | None) -> list[str | None]:
