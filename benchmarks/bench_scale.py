@@ -259,8 +259,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     parser.add_argument("--most", type=int, default=SIZES[-1])
     parser.add_argument("--picture", type=Path, help="draw the growth here")
-    parser.add_argument("--exact", action="store_true",
-                        help="only complete the motion, by the exact engine: 40 minutes")  # fmt: skip
+    words = "only complete the motion, by the exact engine: 40 minutes"
+    parser.add_argument("--exact", action="store_true", help=words)
     args = parser.parse_args()
     if args.exact:
         store(args.out, "motion", [motion(exact=True)])
