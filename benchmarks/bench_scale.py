@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from polycomplete import LRMC, PMC, RBF, Landmark, datasets, masks, metrics
 from polycomplete.rows import Holes, learn
+from polycomplete.rows.holes import CACHED, _slices
 from polycomplete.rows.wide import COUNTED, newton_step, pays
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "anchors"))
@@ -98,13 +99,15 @@ def arithmetic() -> dict:
         whole = min(measure(step).cpu for _ in range(5))  # of dgemm: the best of three
         k = [block.padding.shape[1] for block in holes.blocks]
         g = [block.padding.shape[0] for block in holes.blocks]
-        pulls = [np.ones((gi * ki, r)) for gi, ki in zip(g[:20], k[:20], strict=True)]
-        products = measure(lambda: [[pull @ energy.factor for pull in pulls] for _ in range(5)]).cpu
+        # The products of a step, as it takes them: some rows of a block at a time.
+        parts = [next(_slices(gi, 8 * ki * r / CACHED)) for gi, ki in zip(g, k, strict=True)]
+        pulls = [np.ones((part.stop * ki, r)) for part, ki in zip(parts, k, strict=True)]
+        products = sum(_quickest(partial(np.matmul, pull, energy.factor)) for pull in pulls)
     count = sum(
         gi * (2 * r * q * ki + 2 * q * ki**2 + 4 * r * q + 4 * r * 20)
         for gi, ki in zip(g, k, strict=True)
     )
-    large = 5 * sum(2 * len(pull) * r * q for pull in pulls) / products / 1e9
+    large = sum(2 * len(pull) * r * q for pull in pulls) / products / 1e9
     found = {
         "r": r,
         "q": q,
@@ -143,20 +146,25 @@ def _quickest(call: Callable[[], object]) -> float:
     return min(measure(call).wall for _ in range(20))
 
 
-def motion(exact: bool = False) -> dict:
-    """Complete a motion of 1696 frames with half of the entries missing on one core."""
+def motion(which: str = "auto") -> dict:
+    """Complete a motion of 1696 frames, half of the entries missing, on one core.
+
+    ``which`` is a number of landmarks, or "exact".
+    """
     data = Path(os.environ.get("POLYCOMPLETE_DATA", "data"))
     if not data.is_dir():
         print(f"no folder {data}: motion capture is left out")
         return {}
     wanted = "c_56_06_miss0.5_s100"
     name, X, mask, _ = next(each for each in instances("c", data=data) if each[0] == wanted)
-    engine = "exact" if exact else Landmark(n_jobs=1)
+    number = int(which) if which.isdigit() else which
+    engine = "exact" if which == "exact" else Landmark(n_landmarks=number, n_jobs=1)
     pmc, given = PMC(engine=engine, random_state=0), masks.apply(X, mask)
     with threadpool_limits(1):
         run = measure(lambda: pmc.fit_transform(given))
     error = metrics.rae(X, run.value, mask)
-    print(f"{name}, {'exact' if exact else 'landmark'}: RAE {error:.4f} (target .10) "
+    kind = "exact engine" if which == "exact" else f"{which} landmarks"
+    print(f"{name}, {kind}: RAE {error:.4f} (target .10) "
           f"in {run.cpu:.0f} s on one core (target 60)")  # fmt: skip
     return {"rae": error, "cpu": run.cpu}
 
@@ -259,11 +267,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     parser.add_argument("--most", type=int, default=SIZES[-1])
     parser.add_argument("--picture", type=Path, help="draw the growth here")
-    words = "only complete the motion, by the exact engine: 40 minutes"
-    parser.add_argument("--exact", action="store_true", help=words)
+    words = "complete the motion alone, with so many landmarks or the exact engine (40 minutes)"
+    parser.add_argument("--motion", nargs="+", metavar="exact|NUMBER", help=words)
     args = parser.parse_args()
-    if args.exact:
-        store(args.out, "motion", [motion(exact=True)])
+    if args.motion:
+        store(args.out, "motion", [motion(which) for which in args.motion])
         return
     print(f"{os.cpu_count()} cores")
     grown = growth(tuple(n for n in SIZES if n <= args.most))  # first: memory is the most so far
