@@ -149,16 +149,16 @@ def _seconds(rows: list[dict], scale: float) -> str:
 
 
 def report_cells(rows: list[dict], scale: float) -> None:
-    """Print our PMC against the best of the authors' three on each cell of a and b."""
+    """Print our PMC against the best of the authors' three on each cell of a, b and c."""
     three = {name: authors([name]) for name in THREE}
     cells: dict[str, list[dict]] = defaultdict(list)
     for row in rows:
         complete = all(row["instance"] in theirs for theirs in three.values())
-        if row["method"] == "pmc-w" and row["family"] in "ab" and complete:
+        if row["method"] == "pmc-w" and row["family"] in "abc" and complete:
             cells[row["cell"]].append(row)
     if not cells:
         return
-    print(f"\n{'cell':15}{'PMC':>9}{'PMC-S':>9}{'PMC-W':>9}{'NLMC':>9}{'ratio':>8}"
+    print(f"\n{'cell':16}{'PMC':>9}{'PMC-S':>9}{'PMC-W':>9}{'NLMC':>9}{'ratio':>8}"
           f"{'our s':>9}{'their s':>9}")  # fmt: skip
     ratios, spent = [], np.zeros(2)
     for cell, group in sorted(cells.items()):
@@ -169,7 +169,7 @@ def report_cells(rows: list[dict], scale: float) -> None:
         seconds = sum(row["seconds"] for row in group)
         ratios.append(ours / min(best))
         spent += seconds, theirs
-        print(f"{cell:15}{ours:9.5f}{best[0]:9.4f}{best[1]:9.4f}{best[2]:9.4f}{ratios[-1]:8.3f}"
+        print(f"{cell:16}{ours:9.5f}{best[0]:9.4f}{best[1]:9.4f}{best[2]:9.4f}{ratios[-1]:8.3f}"
               f"{seconds:9.2f}{theirs:9.2f}")  # fmt: skip
     won = sum(ratio < 1 for ratio in ratios)
     print(f"CPU seconds: ours {spent[0]:.0f}, the three together {spent[1]:.0f}")

@@ -37,6 +37,7 @@ COARSE = 1e-7  # down to here with the kernel as it is; below, with the widened 
 NEAR = 1e3  # so many times coarser than a completion to begin with, rows still find their place
 STEPS = ("newton", "quasi-newton", "plain")
 PER_TEN, HURRIED = 3, 2  # Newton steps in which the smoothing falls by ten: to solve, to choose
+CHANCES = 1  # rounds of second chances to choose: enough that stuck rows do not decide
 RESTING = 3  # Newton steps of a round at the last smoothing
 SOLVED, RENEWED, UNUSED = 0.25, 6, 0.1  # parameters of Newton: rougher steps than its own
 
@@ -122,7 +123,7 @@ class Continuation(BaseEstimator):
         """
         quick = copy(self)
         quick.max_iter, quick.time_limit = max(1, self.max_iter // 2), time_limit
-        quick.callback = None
+        quick.callback, quick.rescues = None, min(self.rescues, CHANCES)
         run = _Run(quick, problem, per_ten=HURRIED)
         smoothing = self.first
         try:
