@@ -25,7 +25,6 @@ from threadpoolctl import threadpool_limits
 
 from polycomplete import LRMC, PMC, RBF, Landmark, datasets, masks, metrics
 from polycomplete.rows import Holes, learn
-from polycomplete.rows.holes import CACHED, _slices
 from polycomplete.rows.wide import COUNTED, newton_step, pays
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "anchors"))
@@ -97,15 +96,14 @@ def arithmetic() -> dict:
         step = partial(holes.settle, energy, rows, np.full(len(X), 0.1))
         step()  # sorts rows into blocks, once for all steps
         whole = min(measure(step).cpu for _ in range(5))  # of dgemm: the best of three
-        k = [block.padding.shape[1] for block in holes.blocks]
-        g = [block.padding.shape[0] for block in holes.blocks]
         # The products of a step, as it takes them: some rows of a block at a time.
-        parts = [next(_slices(gi, 8 * ki * r / CACHED)) for gi, ki in zip(g, k, strict=True)]
-        pulls = [np.ones((part.stop * ki, r)) for part, ki in zip(parts, k, strict=True)]
+        sizes = [next(block.slices(r)).stop * block.n_holes for block in holes.blocks]
+        pulls = [np.ones((size, r)) for size in sizes]
         products = sum(_quickest(partial(np.matmul, pull, energy.factor)) for pull in pulls)
     count = sum(
-        gi * (2 * r * q * ki + 2 * q * ki**2 + 4 * r * q + 4 * r * 20)
-        for gi, ki in zip(g, k, strict=True)
+        len(block.rows) * (2 * r * q * k + 2 * q * k**2 + 4 * r * q + 4 * r * 20)
+        for block in holes.blocks
+        for k in [block.n_holes]
     )
     large = sum(2 * len(pull) * r * q for pull in pulls) / products / 1e9
     found = {
@@ -136,7 +134,7 @@ def _both_steps(m: int) -> dict:
     with threadpool_limits(1):
         by_matrix = _quickest(lambda: block.expand(energy, rows).step(block.padding, damping))
         wide = _quickest(lambda: newton_step(energy, rows, block.holes(rows), damping, COUNTED))
-    taken = pays(energy, block.padding.shape[1], m)
+    taken = pays(energy, block.n_holes, m)
     print(f"{m:5}: {wide / by_matrix:.2f}{' (taken)' if taken else ''}")
     return {"columns": m, "ratio": wide / by_matrix, "taken": taken}
 

@@ -10,6 +10,7 @@ from polycomplete.exact import ExactProblem
 from polycomplete.kernels import RBF, Polynomial
 from polycomplete.penalties import Schatten
 from polycomplete.rows import (
+    Block,
     Candidates,
     Holes,
     Packing,
@@ -349,14 +350,15 @@ def test_complete_rows_and_lone_rows_have_no_second_chance():
 # Blocks
 
 
-@given(n=st.integers(1, 400), share=st.floats(0, 0.3))
-def test_slices_are_equally_long_and_leave_nothing_out(n, share):
-    parts = list(holes._slices(n, share))
+@given(n=st.integers(1, 400), k=st.integers(1, 60), landmarks=st.integers(1, 500))
+def test_slices_are_equally_long_and_leave_nothing_out(n, k, landmarks):
+    block = Block(np.arange(n), np.zeros((n, k), int), np.zeros((n, k), bool))
+    parts = list(block.slices(landmarks))
     assert len({part.stop - part.start for part in parts}) == 1
     assert set().union(*(range(n)[part] for part in parts)) == set(range(n))
     assert parts[0].start == 0
     assert parts[-1].stop == n
-    assert (parts[0].stop - 1) * share <= 1.5  # about as long as there is room for
+    assert (parts[0].stop - 1) * 8 * k * landmarks <= 1.5 * holes.CACHED
 
 
 @given(

@@ -228,7 +228,7 @@ def _judge(
             so_far = tuning.together(found)
             if limit is not None or not so_far.rough:
                 break
-            end = max(end, so_far.worth)
+            end = max(end, so_far.finest)
         logger.info("choosing by hiding %d observed entries, scale %r", draw[1].sum(), kind)
         found.append(_follow(X, mask, draw, scaler, recipe, end, limit))
     return tuning.together(found)

@@ -72,7 +72,7 @@ class Choice:
         return self.error > ROUGH and self.smoothing > COARSE
 
     @property
-    def worth(self) -> float:
+    def finest(self) -> float:
         """The finest smoothing whose error is not far above the lowest."""
         lowest = min(self.errors.values())
         return min(s for s, error in self.errors.items() if error <= GIVE_UP * lowest)

@@ -95,7 +95,7 @@ class Block:
         (g, k), (r, q) = x.shape, F.shape
         JJ = xp.empty((g, k, k), dtype=x.dtype, device=device(x))
         JP = xp.empty((g, k), dtype=x.dtype, device=device(x))
-        for some in _slices(g, k * r * x.dtype.itemsize / CACHED if is_numpy_array(x) else 0.0):
+        for some in self.slices(r) if is_numpy_array(x) else [slice(0, g)]:
             columns = xp.reshape(self.columns[some, :], (-1,))
             pull = xp.reshape(xp.take(by_column, columns, axis=0), (-1, k, r))
             if s is t:  # then only differences of rows count: keep their digits
@@ -141,15 +141,15 @@ class Block:
         xp = array_namespace(rows)
         return self._put(~self.padding, xp.zeros_like(rows, dtype=xp.bool))
 
+    def slices(self, landmarks: int) -> Iterator[slice]:
+        """Yield slices of the rows whose derivatives stay in the cache.
 
-def _slices(n: int, share: float) -> Iterator[slice]:
-    """Yield slices of n rows, one long, of which each takes ``share`` of what there is room for.
-
-    All are equally long, for the bits of a product depend on its shape: some rows come again.
-    """
-    size = -(-n // max(1, round(n * share)))
-    for begin in range(0, n, size):
-        yield slice(min(begin, n - size), min(begin, n - size) + size)
+        All are equally long, for the bits of a product depend on its shape: some rows come again.
+        """
+        g, k = self.padding.shape
+        size = -(-g // max(1, round(8 * g * k * landmarks / CACHED)))
+        for begin in range(0, g, size):
+            yield slice(min(begin, g - size), min(begin, g - size) + size)
 
 
 @dataclass(frozen=True)
@@ -178,6 +178,7 @@ class Packing:
         return max(EVEN_ROWS, self.entries // columns)
 
 
+#: Even blocks are smaller: a call with a few rows pads them.
 PLAIN, EVEN = Packing(), Packing(even=True, entries=2560, smallest=32)
 
 
