@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from polycomplete._machine import chosen
 from polycomplete._messages import showing, warn_dropped, warn_unconverged
 from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
-from polycomplete.keeping import Reported
+from polycomplete.keeping import Reported, all_or_nothing
 from polycomplete.record import Record, cells_of, record_of
 from polycomplete.scaling import column_spread
 from polycomplete.solvers import Result
@@ -224,6 +224,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
             return kept
         return np.concatenate([kept, self.indicator_.get_feature_names_out(names)])
 
+    @all_or_nothing
     def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         matrix, mask = self._validate(X, reset=True)
         self._take_columns(Tally.of(matrix, mask))

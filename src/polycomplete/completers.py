@@ -15,6 +15,7 @@ from polycomplete.base import Fitted
 from polycomplete.blockwise import fit_landmarks
 from polycomplete.devices import name_of
 from polycomplete.exact import Exact
+from polycomplete.keeping import all_or_nothing
 from polycomplete.kernels import RBF, Kernel
 from polycomplete.landmarks import Landmark, LandmarkModel, Sweeps
 from polycomplete.lift import Lift, pick
@@ -177,6 +178,7 @@ class Completer(BlockCompleter):
     def _check_params(self) -> None:
         self._recipe(seed=0)
 
+    @all_or_nothing
     def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         self._lies_on = name_of(X)
         return super()._fit(X)

@@ -1,9 +1,11 @@
-"""What users keep of a fitted estimator: the estimator itself in a file, and its report."""
+"""What users keep of an estimator: a fit that went through, the estimator in a file, its report."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -12,7 +14,49 @@ from polycomplete.persistence import save
 if TYPE_CHECKING:
     from polycomplete.report import Report
 
-__all__ = ["Reported", "Savable"]
+__all__ = ["Reported", "Savable", "all_or_nothing"]
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def all_or_nothing(fit: Fit) -> Fit:
+    """Make a method leave its estimator as it was if it is interrupted or raises.
+
+    Parameters
+    ----------
+    fit : callable
+        A method that sets attributes of its estimator, and changes none in place.
+
+    Returns
+    -------
+    callable
+
+    Examples
+    --------
+    >>> class Broken:
+    ...     @all_or_nothing
+    ...     def fit(self):
+    ...         self.mean_ = 0.0
+    ...         raise KeyboardInterrupt
+    >>> broken = Broken()
+    >>> try:
+    ...     broken.fit()
+    ... except KeyboardInterrupt:
+    ...     print(hasattr(broken, "mean_"))
+    False
+    """
+
+    @wraps(fit)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = vars(self).copy()
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return cast(Fit, guarded)
 
 
 class Savable:

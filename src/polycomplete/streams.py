@@ -15,6 +15,7 @@ import numpy as np
 from polycomplete._messages import showing
 from polycomplete.base import BaseCompleter
 from polycomplete.gathering import Gathered, in_blocks, naming
+from polycomplete.keeping import all_or_nothing
 from polycomplete.landmarks import Completion
 from polycomplete.sampling import training_rows
 
@@ -34,6 +35,7 @@ class BlockCompleter(BaseCompleter):
     True
     """
 
+    @all_or_nothing
     def fit_blocks(self, blocks: Any) -> Self:
         """Learn the surface from rows that come in blocks, in one pass and bounded memory.
 
@@ -96,8 +98,11 @@ class BlockCompleter(BaseCompleter):
             )
         return most
 
-    def _fit_gathered(self, gathered: Gathered) -> None:
-        """Learn from what blocks gathered; names and number of the columns are known."""
+    @all_or_nothing
+    def _fit_gathered(self, gathered: Gathered, like: Any = None) -> None:
+        """Learn from what blocks gathered; ``like`` has the columns, where they are not known."""
+        if like is not None:
+            self._validate(like, reset=True, fewest=0)
         sample = gathered.sample
         self._take_columns(gathered.tally)
         with showing(self.verbose):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 from polycomplete._messages import warn
 from polycomplete.clustering.ssc import SparseSubspaceClustering
 from polycomplete.frames import to_matrix
-from polycomplete.keeping import Savable
+from polycomplete.keeping import Savable, all_or_nothing
 from polycomplete.methods import PMC
 
 __all__ = ["SubspaceClusterer"]
@@ -77,6 +77,7 @@ class SubspaceClusterer(Savable, ClusterMixin, BaseEstimator):
         self.clusterer = clusterer
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: object = None) -> Self:
         """Complete and cluster the rows of X.
 

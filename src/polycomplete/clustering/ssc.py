@@ -18,6 +18,7 @@ from polycomplete.clustering.admm import Schedule
 from polycomplete.clustering.affinity import coefficient_matrix, keep_largest, symmetric_affinity
 from polycomplete.clustering.self_expression import SelfExpression, by_all, by_nearest
 from polycomplete.clustering.spectral import eigengap, spectral_labels
+from polycomplete.keeping import all_or_nothing
 
 __all__ = ["SparseSubspaceClustering"]
 
@@ -145,6 +146,7 @@ class SparseSubspaceClustering(ClusterMixin, BaseEstimator):
         self.assign_labels = assign_labels
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: object = None) -> Self:
         """Cluster the rows of X.
 

@@ -65,8 +65,7 @@ class Look:
 
     def fit(self, completer: BlockCompleter, gathered: Gathered) -> None:
         """Let the completer learn from what was gathered of all partitions."""
-        completer._validate(self.like, reset=True, fewest=0)
-        completer._fit_gathered(gathered)
+        completer._fit_gathered(gathered, self.like)
 
 
 def summed(parts: Sequence[Any]) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from polycomplete._machine import blas_threads_for
 from polycomplete._messages import showing
 from polycomplete.base import Model
+from polycomplete.keeping import all_or_nothing
 from polycomplete.kernels import RBF, Kernel
 from polycomplete.methods.solved import Scaled, SolvedCompleter
 from polycomplete.solvers import KernelFactorisation, partial_solve
@@ -99,6 +100,7 @@ class KFMC(SolvedCompleter):
             verbose=verbose,
         )
 
+    @all_or_nothing
     def partial_fit(self, X: Any, y: object = None) -> Self:
         """Learn from a batch of rows, after those that came before.
 

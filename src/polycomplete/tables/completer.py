@@ -11,7 +11,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from polycomplete._messages import warn
-from polycomplete.keeping import Reported
+from polycomplete.keeping import Reported, all_or_nothing
 from polycomplete.tables.bounds import bounds_of
 from polycomplete.tables.calibrate import calibrations
 from polycomplete.tables.decode import Decoder, Probabilities
@@ -220,6 +220,7 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         names[:] = [column.name for column in self.schema_]
         return names
 
+    @all_or_nothing
     def _fit(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
         """Learn everything; return which cells are there, and the completed matrix."""
         self._learn_schema(frame)

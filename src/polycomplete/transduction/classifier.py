@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from polycomplete.keeping import all_or_nothing
 from polycomplete.tables.simplex import Calibration
 from polycomplete.transduction.base import BaseTransducer
 from polycomplete.transduction.labels import known_labels
@@ -105,6 +106,7 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from all rows, and label those that have no label.
 

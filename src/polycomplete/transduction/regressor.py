@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from polycomplete.keeping import all_or_nothing
 from polycomplete.transduction.base import BaseTransducer
 from polycomplete.transduction.labels import known_numbers
 from polycomplete.transduction.targets import Number
@@ -85,6 +86,7 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from all rows, and complete y.
 
