@@ -1,5 +1,7 @@
 """The completers and the data that the estimator-level tests share."""
 
+import os
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +37,15 @@ class Problem(NamedTuple):
     truth: np.ndarray
     mask: np.ndarray
     X: np.ndarray
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    """Folder with the real files, or a skip that says what to set."""
+    folder = os.environ.get("POLYCOMPLETE_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("set POLYCOMPLETE_DATA to the folder with the datasets to run this test")
+    return Path(folder)
 
 
 @pytest.fixture(params=COMPLETERS.values(), ids=COMPLETERS)

@@ -1,6 +1,5 @@
 """Generators and loaders; the loaders on hand-made files, and on the real ones where present."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +14,6 @@ CLASSIFICATION = {
     "shuttle": (datasets.load_shuttle, (58000, 9), 7, 0),
     "satimage": (datasets.load_satimage, (6435, 36), 6, 0),
 }
-
-
-@pytest.fixture
-def real_data():
-    """Folder with the real files, or a skip that says what to set."""
-    folder = os.environ.get("POLYCOMPLETE_DATA")
-    if not folder or not Path(folder).is_dir():
-        pytest.skip("set POLYCOMPLETE_DATA to the folder with the datasets to run this test")
-    return Path(folder)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The original file formats: small files written by hand, damaged ones, and the published ones."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -26,14 +25,6 @@ lowerback 8
 root 9 10 11
 lowerback 12
 """
-
-
-@pytest.fixture
-def real_data():
-    folder = os.environ.get("POLYCOMPLETE_DATA")
-    if not folder or not Path(folder).is_dir():
-        pytest.skip("set POLYCOMPLETE_DATA to the folder with the datasets to run this test")
-    return Path(folder)
 
 
 def write(path, text):

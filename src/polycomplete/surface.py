@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from polycomplete import tuning
 from polycomplete._machine import blas_threads_for
 from polycomplete.exact import WIDEST
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.lift import row_energy
-from polycomplete.recipe import Learned, Recipe, Trial, solve
-from polycomplete.rows import LOOSE, RowEnergy, candidates, deviations_in_place, evenly
+from polycomplete.recipe import Learned, Recipe, Trial, judge, solve
+from polycomplete.rows import (
+    LOOSE,
+    RowEnergy,
+    Span,
+    bring_back,
+    candidates,
+    deviations_in_place,
+    evenly,
+)
 from polycomplete.scaling import ColumnScaler
 from polycomplete.solvers.stages import stages
 
@@ -37,6 +44,8 @@ class Surface:
         Relative to the mean of k(x, x).
     typical : float
         The median energy of a training row given the others.
+    span : Span
+        The observed range of each column, scaled.
     """
 
     scaler: ColumnScaler
@@ -44,15 +53,31 @@ class Surface:
     rows: np.ndarray
     smoothing: float
     typical: float
+    span: Span
 
     def complete(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Complete each row by itself; return the rows and which of them are ambiguous."""
         with blas_threads_for(len(self.rows)):
             scaled = self.scaler.apply(np.where(mask, X, self.scaler.centre))
-            found = candidates(self._energies, scaled, mask, self.rows, k=10, steps=6)
-            unit = typical_distance(self.rows, np.ones_like(self.rows, dtype=bool))
-            completed, ambiguous = found.blend(self.typical, unit)
-            return self.scaler.undo(completed), ambiguous
+            completed, ambiguous, drawn = self.complete_scaled(scaled, mask)
+            return self.scaler.undo(completed), ambiguous | drawn
+
+    def complete_scaled(
+        self, X: np.ndarray, mask: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Complete scaled rows; return them, which are ambiguous, and which had to be drawn in."""
+        completed, ambiguous = self._find(X, mask)
+        again = [lambda who, level=level: self._find(X[who], mask[who], level)[0]
+                 for level in range(len(self._energies) - 1, 0, -1)]  # fmt: skip
+        return completed, ambiguous, bring_back(self.span, completed, mask, again)
+
+    def _find(
+        self, X: np.ndarray, mask: np.ndarray, level: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Complete scaled rows, down to one of the models; say which are ambiguous."""
+        found = candidates(self._energies[:level], X, mask, self.rows, k=10, steps=6)
+        unit = typical_distance(self.rows, np.ones_like(self.rows, dtype=bool))
+        return found.blend(self.typical, unit)
 
     def distance(self, X: np.ndarray) -> np.ndarray:
         """Return how far complete rows lie from the surface: their energy, in usual energies."""
@@ -104,27 +129,45 @@ def fit_surface(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
         scaler, problem, result, chosen = solve(X, mask, recipe)
         kernel = result.kernel or problem.kernel
         rows, gamma = result.X, chosen.smoothing * problem.unit
+        span = Span.of(problem.X, mask)
+        rows, drawn = _restart_strays(
+            Surface(scaler, kernel, rows, chosen.smoothing, gamma, span), mask
+        )
         energy = row_energy(kernel, rows, gamma)
         typical = float(np.median(energy.left_out()))
-        loose, spread = result.ambiguous, np.zeros_like(rows)
+        loose, spread = result.ambiguous | drawn, np.zeros_like(rows)
         if X.shape[1] <= WIDEST:
             unit, budget = typical_distance(rows, np.ones_like(mask)), max(typical, gamma)
             spread, reach = deviations_in_place(energy, rows, mask, budget)
             loose = loose | (reach > LOOSE * unit)
-            spread *= _calibration(X, chosen.trial, kernel, gamma)
-        surface = Surface(scaler, kernel, rows, chosen.smoothing, typical)
-        completed = scaler.undo(rows)
-        held_out = chosen.trial and chosen.trial.held_out(X)
-        spread = spread * scaler.scale
-        return Learned(surface, completed, result, chosen.scale, ~loose, spread, held_out)
+        factor, held_out = judge(X, chosen.trials, partial(_trial_spread, kernel, gamma))
+        spread = np.maximum(spread * factor, np.where(drawn[:, None] & ~mask, span.width, 0.0))
+        return Learned(
+            surface=Surface(scaler, kernel, rows, chosen.smoothing, typical, span),
+            completed=scaler.undo(rows),
+            result=result,
+            scale=chosen.scale,
+            determined=~loose,
+            deviation=spread * scaler.scale,
+            held_out=held_out,
+        )
 
 
-def _calibration(X: np.ndarray, trial: Trial | None, kernel: Kernel, gamma: float) -> float:
-    """Return what deviations must be multiplied by to fit the entries that choosing had hidden."""
-    if trial is None:
-        return 1.0
+def _restart_strays(fitted: Surface, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Complete rows that ran away by the others, which they do not support; say which still did."""
+    rows, drawn = fitted.rows, np.zeros(len(mask), dtype=bool)
+    strays = fitted.span.strays(rows, mask)
+    if strays.any() and not strays.all():
+        others = replace(fitted, rows=rows[~strays])
+        rows = rows.copy()
+        rows[strays], _, drawn[strays] = others.complete_scaled(rows[strays], mask[strays])
+    return rows, drawn
+
+
+def _trial_spread(kernel: Kernel, gamma: float, trial: Trial) -> np.ndarray:
+    """Return the deviations of what choosing found, where entries were missing or hidden."""
+    if trial.found.shape[1] > WIDEST:
+        return np.full_like(trial.found, np.nan)
     energy = row_energy(kernel, trial.found, gamma)
     budget = max(float(np.median(energy.left_out())), gamma)
-    spread, _ = deviations_in_place(energy, trial.found, trial.visible, budget)
-    errors = trial.found - trial.scaler.apply(X)
-    return tuning.calibration(errors[trial.hidden], spread[trial.hidden])
+    return deviations_in_place(energy, trial.found, trial.visible, budget)[0]

@@ -264,11 +264,13 @@ class LandmarkProblem:
         wanted = -(-int(np.ceil(growth * count)) // EVEN) * EVEN
         return max(count, min(wanted, most))
 
-    def enough(self, X: Array, gamma: float, rng: np.random.Generator) -> Spectrum:
-        """Learn from the rows X with as many landmarks as they need at this γ."""
-        count = self.fewest
+    def enough(
+        self, X: Array, gamma: float, rng: np.random.Generator, rows: np.ndarray | None = None
+    ) -> Spectrum:
+        """Learn from (some of) the rows X with as many landmarks as they need at this γ."""
+        count = min(self.fewest, len(X))
         while True:
-            spectrum = self.spectrum(X, count, rng)
+            spectrum = self.spectrum(X, count, rng, rows)
             more = self.more(count, spectrum, gamma, growth=1.5)
             if more == count:
                 return spectrum

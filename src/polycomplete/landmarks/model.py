@@ -32,6 +32,8 @@ from polycomplete.rows import (
     Packing,
     RowEnergy,
     Run,
+    Span,
+    bring_back,
     deviations,
     evenly,
     nearest,
@@ -61,6 +63,13 @@ class Completion(NamedTuple):
     deviation: Array
     loose: Array
 
+    def _marked(self, drawn: Array, mask: Array, span: Span) -> Completion:
+        """Return it with some rows marked as not determined, whose entries may be anywhere."""
+        xp = array_namespace(self.rows)
+        anywhere = xp.where(drawn[:, None] & ~mask, span.width, 0.0)
+        deviation = xp.maximum(self.deviation, anywhere)
+        return self._replace(deviation=deviation, loose=self.loose | drawn)
+
 
 @dataclass(frozen=True)
 class LandmarkModel:
@@ -82,6 +91,8 @@ class LandmarkModel:
         The median energy of a training row.
     floor : float
         γ of the last energy: smaller energies are as good as none.
+    span : Span
+        The observed range of each column, scaled.
     reach : float
         How far a row may be away that its observed entries determine well, before calibration.
     calibration : float
@@ -97,6 +108,7 @@ class LandmarkModel:
     smoothing: float
     typical: float
     floor: float
+    span: Span
     reach: float = 0.0
     calibration: float = 1.0
     packing: Packing = EVEN
@@ -110,9 +122,15 @@ class LandmarkModel:
         smoothing: float,
         seed: int,
     ) -> LandmarkModel:
-        """Learn the surface from completed rows."""
+        """Learn the surface from completed rows; those that ran away would support themselves."""
         rng = np.random.default_rng(seed)
-        spectrum = problem.enough(X, problem.gamma(smoothing), rng)
+        span, mask = Span.of(problem.X, problem.mask), problem.mask
+        kept = np.flatnonzero(~span.strays(X, mask))
+        if not 0 < len(kept) < len(X):
+            spectrum = problem.enough(X, problem.gamma(smoothing), rng)
+        else:
+            X, mask = X[kept], mask[kept]
+            spectrum = problem.enough(X, problem.gamma(smoothing), rng, kept)
         steps = [s for s in ladder(smoothing) if s > smoothing] + [smoothing]
         energies = [spectrum.energy(problem.gamma(s)) for s in steps]
         order = rng.permutation(len(X))
@@ -125,9 +143,10 @@ class LandmarkModel:
             smoothing=smoothing,
             typical=typical,
             floor=problem.gamma(smoothing),
+            span=span,
         )
         some = np.sort(order[:MEASURED])
-        far = np.linalg.norm(model.deviations(X[some], problem.mask[some]), axis=1)
+        far = np.linalg.norm(model.deviations(X[some], mask[some]), axis=1)
         return replace(model, reach=float(np.quantile(far, 0.25)))
 
     @property
@@ -246,6 +265,7 @@ class LandmarkModel:
                 for energy in self.energies
             ],
             pool=put(self.pool),
+            span=Span(put(self.span.low), put(self.span.high)),
             packing=self.engine.packing(place, len(self.energies[-1].landmarks)),
         )
 
@@ -262,10 +282,11 @@ class LandmarkModel:
 
     def settled(self, X: np.ndarray, mask: np.ndarray, run: Run = map) -> Completion:
         """Judge rows that were completed jointly, scaled; only those not determined change."""
-        joint = replace(self, packing=PLAIN)
+        joint, rows = replace(self, packing=PLAIN), X.copy()
         energy = np.maximum(self.energies[-1].value(X), 0)
-        measured = joint._measure(Holes(mask), X, run)
-        return joint._blend(X.copy(), mask, energy, *measured, run)
+        drawn = joint._bring_back(rows, mask, energy, run)
+        measured = joint._measure(Holes(mask), rows, run)
+        return joint._blend(rows, mask, energy, *measured, run)._marked(drawn, mask, self.span)
 
     def _chunks(self, n: int, m: int, place: Device) -> Iterator[slice]:
         together = self.engine.jobs if self.engine.many(n, place) else 1
@@ -292,8 +313,9 @@ class LandmarkModel:
             found, lowest = tried.best()
             better = lowest < xp.take(energy, hard)
             rows[hard[better], :], energy[hard[better]] = found[better, :], lowest[better]
+        drawn = self._bring_back(rows, mask, energy, run)
         measured = self._measure(holes, rows, run)
-        blended = self._blend(rows, mask, energy, *measured, run)
+        blended = self._blend(rows, mask, energy, *measured, run)._marked(drawn, mask, self.span)
         scaled = blended.deviation * self.scaler.scale
         return blended._replace(rows=self.scaler.undo(blended.rows), deviation=scaled)
 
@@ -323,6 +345,21 @@ class LandmarkModel:
         damping = some[:, 0] * 0 + EASY
         rows[who, :], E, _ = holes.settle(self.energies[-1], some, damping, POLISH, run)
         energy[who] = xp.clip(E, 0.0, None)
+
+    def _bring_back(self, rows: Array, mask: Array, energy: Array, run: Run) -> Array:
+        """Start rows that ran away again, at coarser and coarser smoothings; writes into both."""
+        xp = array_namespace(rows)
+
+        def again(level: int, who: Array) -> Array:
+            some, seen = xp.take(rows, who, axis=0), xp.take(mask, who, axis=0)
+            lenders, packing = self.lenders, self.packing
+            models = self.energies[:level]
+            found, lowest = try_starts(models, some, seen, lenders, packing=packing, run=run).best()
+            energy[who] = xp.clip(lowest, 0.0, None)
+            return found
+
+        levels = range(len(self.energies), 0, -1)
+        return bring_back(self.span, rows, mask, [partial(again, level) for level in levels])
 
     def _measure(self, holes: Holes, rows: Array, run: Run) -> tuple[Array, Array]:
         """Return how far each cell may be off, and which rows are loose."""

@@ -6,6 +6,7 @@ from polycomplete.rows.pivots import pivots
 from polycomplete.rows.restarts import retry, try_starts
 from polycomplete.rows.solve import Candidates, candidates, evenly, near, nearest, padded, settle
 from polycomplete.rows.spread import LOOSE, deviations, deviations_in_place
+from polycomplete.rows.strays import Span, bring_back
 
 __all__ = [
     "EVEN",
@@ -19,6 +20,8 @@ __all__ = [
     "Quadratic",
     "RowEnergy",
     "Run",
+    "Span",
+    "bring_back",
     "candidates",
     "deviations",
     "deviations_in_place",

@@ -1,0 +1,73 @@
+"""Rows do not run away: what is completed stays near what was observed, or is marked."""
+
+import numpy as np
+import pytest
+
+from polycomplete import PMC
+from polycomplete.rows import Span, bring_back
+from polycomplete.tuning import follow
+
+
+@pytest.fixture(scope="module")
+def motion(real_data):
+    """Frames of motion capture, 30 % missing, and which entries are."""
+    with np.load(f"{real_data}/cmu_mocap/mocap_more.npz") as file:
+        X = file["X"].T
+    X = X[:, X.std(axis=0) > 1e-6]
+    return X, np.random.default_rng(0).random(X.shape) < 0.3
+
+
+def farthest(X, completed):
+    """Return how far outside of the observed range each row goes, in ranges."""
+    low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+    width = np.where(high > low, high - low, np.inf)
+    return np.max(np.maximum(low - completed, completed - high) / width, axis=1)
+
+
+def test_no_row_of_motion_capture_runs_away(motion):
+    truth, holes = (array[300:750] for array in motion)
+    X = np.where(holes, np.nan, truth)
+    pmc = PMC(smoothing=1e-5, scale="standard", random_state=1)
+    completed = pmc.fit_transform(X)
+    far = farthest(X, completed)
+    assert (far <= 0.5 + 1e-9).all()
+    assert not pmc.row_determined_[far > 0.499].any()
+    spread = np.nanstd(X, axis=0)
+    off = ((completed - truth) / np.where(spread > 0, spread, 1))[holes]
+    assert np.sqrt(np.mean(off**2)) < 0.1
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_new_rows_do_not_run_away_either(motion):
+    truth, holes = motion
+    X = np.where(holes, np.nan, truth)
+    pmc = PMC(smoothing=1e-6, scale="standard", random_state=1, engine="exact").fit(X[400:520])
+    completed = pmc.transform(X[200:300])
+    missing = holes[200:300]
+    inside = np.where(missing, completed, np.nanmean(X[400:520], axis=0))
+    assert (farthest(X[400:520], inside) <= 0.5 + 1e-9).all()
+
+
+def test_rows_that_cannot_be_brought_back_are_drawn_in():
+    rows, mask = np.array([[0.0], [1.0], [9.0], [-9.0]]), np.arange(4)[:, None] < 2
+    ways = []
+
+    def stubborn(who):
+        ways.append(who.tolist())
+        return np.array([[0.4], [-7.0]])[: len(who)] if len(who) == 2 else np.array([[-7.0]])
+
+    drawn = bring_back(Span.of(rows, mask), rows, mask, [stubborn, stubborn])
+    assert ways == [[2, 3], [3]]
+    assert drawn.tolist() == [False, False, False, True]
+    assert rows[:, 0].tolist() == [0.0, 1.0, 0.4, -0.5]
+
+
+def test_one_row_that_runs_away_does_not_choose_for_all_the_others():
+    truth, hidden = np.zeros((100, 1)), np.ones((100, 1), dtype=bool)
+    coarse, fine = truth + 0.2, truth + 0.1
+    fine[7] = 50.0
+    path = [(0.1, coarse), (0.01, fine)]
+    unit = np.ones(1)
+    assert follow(path, truth, hidden, unit).smoothing == 0.1
+    chosen = follow(path, truth, hidden, unit, strays=lambda rows: rows[:, 0] > 1)
+    assert (chosen.smoothing, chosen.error) == (0.01, pytest.approx(0.1))
