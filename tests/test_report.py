@@ -82,7 +82,9 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
     rng, hits = np.random.default_rng(0), 0
     for _ in range(200):
         drawn, none = rng.standard_normal(60), np.zeros(60)
-        _, (found,) = errors.expected_errors(none.astype(int), drawn, none, np.zeros(1), np.ones(1))
+        _, (found,) = errors.expected_errors(
+            none.astype(int), drawn, none, np.zeros(1), np.ones(1), np.ones(1)
+        )
         hits += found["interval"][0] <= 1.0 <= found["interval"][1]
     assert 0.88 < hits / 200 < 0.99
 
@@ -93,16 +95,20 @@ def test_filling_in_the_mean_is_a_hundred_percent_even_where_columns_hardly_vary
     truth = np.where(columns < 2, rng.standard_normal(120) * 10.0**columns, 0.0)
     truth[-1] = 500.0  # the one cell of its column that is not nil
     mean, spread = np.array([0.0, 0.0, 1.0]), np.array([1.0, 10.0, 2.0])
-    overall, _ = errors.expected_errors(columns, truth, mean[columns], mean, spread)
+    overall, _ = errors.expected_errors(columns, truth, mean[columns], mean, spread, np.ones(3))
     assert overall["relative"] == pytest.approx(1.0)
     assert overall["interval"] == pytest.approx([1.0, 1.0])
-    overall, each = errors.expected_errors(columns, truth, truth, mean, spread)
+    overall, each = errors.expected_errors(columns, truth, truth, mean, spread, np.ones(3))
     assert (overall["relative"], each[1]["rmse"]) == (0.0, 0.0)
 
 
 def test_columns_with_few_hidden_cells_say_so(pmc):
     held = HeldOut(
-        np.arange(12), np.r_[np.zeros(3, int), np.ones(9, int)], np.zeros(12), np.ones(12)
+        np.arange(12),
+        np.r_[np.zeros(3, int), np.ones(9, int)],
+        np.zeros(12),
+        np.ones(12),
+        np.full(12, np.nan),
     )
     shown = Report(_with(pmc, held_out_=held), pmc._record)
     assert shown.summary["columns"][0]["expected_error"] == {"cells": 3}
@@ -258,16 +264,11 @@ def test_tables_report_labels_dates_and_whole_numbers(table):
 
 def test_hidden_labels_are_judged_as_labels(table):
     completer = table[0]
-    inner, encoding = completer.method_, completer.encoding_
-    rows = np.arange(20)
-    one, other = encoding.columns_of(1)  # the two labels of "kind"
-    truth = np.r_[np.tile([1.0, 0.0], 10), np.tile([0.0, 1.0], 10)]
+    truth = np.tile([1.0, 0.0], 10)
     found = truth.copy()
-    found[[0, 20]] = found[[20, 0]]  # one of twenty comes back wrong
-    columns = np.r_[np.full(20, one), np.full(20, other)]
-    centre, scale = encoding.centre[columns], encoding.scale[columns]
-    held = HeldOut(np.r_[rows, rows], columns, (truth - centre) / scale, (found - centre) / scale)
-    judged = Report(_with(completer, method_=_with(inner, held_out_=held)), completer._record)
+    found[0] = 0.0  # one of twenty comes back wrong
+    held = HeldOut(np.arange(20), np.full(20, 1), truth, found, np.full(20, np.nan))
+    judged = Report(_with(completer, held_out_=held), completer._record)
     error = judged.summary["columns"][1]["expected_error"]
     assert (error["cells"], error["wrong"]) == (20, 0.05)
     assert judged.summary["wrong_labels"]["wrong"] == 0.05
@@ -340,7 +341,8 @@ def test_attention_is_drawn_to_what_needs_it():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = LRMC(solver=AugmentedLagrangian(max_iter=2)).fit(X)
-    held = HeldOut(np.arange(20), np.zeros(20, int), np.tile([-1.0, 1.0], 10), np.zeros(20))
+    none = np.zeros(20)
+    held = HeldOut(np.arange(20), none.astype(int), np.tile([-1.0, 1.0], 10), none, none)
     findings = Report(_with(fitted, held_out_=held), fitted._record).summary["findings"]
     texts = " ".join(finding["text"] for finding in findings if finding["level"] != "good")
     assert "More than 80 % of the cells are missing in column “\u2068x1\u2069”" in texts

@@ -104,7 +104,8 @@ def held_block(rows, n_columns, completed):
     """Return blocks that were hidden whole."""
     cells = [(row, column) for row in rows for column in range(n_columns)]
     rows, columns = np.array(cells).T
-    return HeldOut(rows, columns, np.zeros(len(cells)), completed[rows, columns])
+    values = completed[rows, columns]
+    return HeldOut(rows, columns, np.zeros(len(cells)), values, np.full(len(cells), np.nan))
 
 
 @pytest.fixture

@@ -113,6 +113,8 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
 
     model_: Any  # a Model, or None
     held_out_: HeldOut | None
+    #: Numbers of columns that say one thing together, as the indicators of a category do.
+    _column_groups: np.ndarray | None = None
     _record: Record | None
 
     def _check_params(self) -> None:

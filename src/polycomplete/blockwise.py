@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from polycomplete import tuning
 from polycomplete.landmarks import Landmark, LandmarkModel
-from polycomplete.recipe import Learned, Recipe, Trial, pose, solve
+from polycomplete.recipe import Learned, Recipe, Trial, judge, pose, solve
 from polycomplete.sampling import training_rows
 
 __all__ = ["fit_landmarks"]
@@ -52,7 +52,8 @@ def fit_landmarks(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
         scaler, problem, result, chosen = solve(X, mask, recipe, sample)
         smoothing = max(chosen.smoothing, problem.finest)
         model = LandmarkModel.learn(problem, result.X, scaler, smoothing, recipe.seed)
-        model = model.calibrated(_calibration(X, chosen.trial, model, recipe))
+        factor, held_out = judge(X, chosen.trials, partial(_trial_spread, X, model, recipe))
+        model = model.calibrated(factor)
         joint = model.settled(result.X, mask, engine.run)
     return Learned(
         surface=model,
@@ -61,7 +62,7 @@ def fit_landmarks(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
         scale=chosen.scale,
         determined=~joint.loose,
         deviation=joint.deviation * scaler.scale,
-        held_out=chosen.trial and chosen.trial.held_out(X),
+        held_out=held_out,
     )
 
 
@@ -75,14 +76,15 @@ def _enough(mask: np.ndarray) -> int:
     return max(FEWEST, 2 * m, int(ENTRIES / max(mask.mean() * m, 1.0)))
 
 
-def _calibration(X: np.ndarray, trial: Trial | None, model: LandmarkModel, recipe: Recipe) -> float:
-    """Return what deviations must be multiplied by to fit the entries that choosing had hidden."""
-    if trial is None:
-        return 1.0
-    scaler, rows, visible, hidden, found = trial
+def _trial_spread(X: np.ndarray, model: LandmarkModel, recipe: Recipe, trial: Trial) -> np.ndarray:
+    """Return the deviations of what choosing found, where entries were missing or hidden.
+
+    Some of the rows are enough to calibrate by; the others have NaN.
+    """
+    scaler, rows, visible, _, found = trial
     problem = pose(X[rows], visible, scaler, recipe)
-    judge = LandmarkModel.learn(problem, found, scaler, model.smoothing, recipe.seed)
+    judging = LandmarkModel.learn(problem, found, scaler, model.smoothing, recipe.seed)
     some = np.linspace(0, len(rows) - 1, min(len(rows), JUDGED)).astype(int)
-    spread = judge.deviations(found[some], visible[some], problem.engine.run)
-    errors = found[some] - scaler.apply(X[rows[some]])
-    return tuning.calibration(errors[hidden[some]], spread[hidden[some]])
+    spread = np.full_like(found, np.nan)
+    spread[some] = judging.deviations(found[some], visible[some], problem.engine.run)
+    return spread

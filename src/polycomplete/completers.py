@@ -194,6 +194,8 @@ class Completer(BlockCompleter):
 
     def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
         recipe = self._recipe(seed, X.shape)
+        if self._column_groups is not None:
+            recipe = replace(recipe, groups=self._column_groups[self._columns])
         if isinstance(recipe.engine, Landmark) and recipe.engine.device is None:
             recipe = replace(recipe, engine=clone(recipe.engine).set_params(device=self._lies_on))
         fit = fit_landmarks if isinstance(recipe.engine, Landmark) else fit_surface

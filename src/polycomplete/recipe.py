@@ -7,10 +7,11 @@ at least one observed entry. The estimators of :mod:`polycomplete.completers` ta
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import signature
 from numbers import Real
 from typing import Any, NamedTuple
@@ -23,11 +24,12 @@ from polycomplete.exact import Exact
 from polycomplete.kernels import Kernel
 from polycomplete.landmarks import Landmark
 from polycomplete.penalties import Schatten
-from polycomplete.scaling import ColumnScaler, column_spread
+from polycomplete.rows import Span
+from polycomplete.scaling import ColumnScaler, column_spread, large_groups
 from polycomplete.solvers import Result
 from polycomplete.solvers.result import logger
 
-__all__ = ["Chosen", "Learned", "Recipe", "Trial"]
+__all__ = ["Chosen", "Learned", "Recipe", "Trial", "judge"]
 
 Solver = Any  # Continuation, Sweeps, AdamPlus, or another object with solve and default_smoothing
 Problem = Any  # what the engine poses
@@ -65,6 +67,7 @@ class Recipe:
     smoothing: float | str
     noise: float | None
     seed: int
+    groups: np.ndarray | None = None  # columns with the same number are held out together
 
     def __post_init__(self) -> None:
         """Refuse what cannot be fitted, in the words of the estimators' parameters."""
@@ -118,11 +121,25 @@ class Trial(NamedTuple):
     hidden: np.ndarray
     found: np.ndarray
 
-    def held_out(self, X: np.ndarray) -> tuning.HeldOut:
-        """Return the hidden entries of X and what was found for them."""
+    def held_out(self, X: np.ndarray, spread: np.ndarray) -> tuning.HeldOut:
+        """Return the hidden entries of X and what was found for them; deviations are scaled."""
         rows, columns = np.nonzero(self.hidden)
         found = self.scaler.undo(self.found)[self.hidden]
-        return tuning.HeldOut(self.rows[rows], columns, X[self.rows[rows], columns], found)
+        deviation = (spread * self.scaler.scale)[self.hidden]
+        truth = X[self.rows[rows], columns]
+        return tuning.HeldOut(self.rows[rows], columns, truth, found, deviation)
+
+
+def judge(
+    X: np.ndarray, trials: Sequence[Trial], spread_of: Callable[[Trial], np.ndarray]
+) -> tuple[float, tuning.HeldOut | None]:
+    """Return what deviations must be multiplied by to fit held-out entries, and these."""
+    if not trials:
+        return 1.0, None
+    parts = [trial.held_out(X, spread_of(trial)) for trial in trials]
+    held = tuning.HeldOut(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    factor = tuning.calibration(held.completed - held.truth, held.deviation)
+    return factor, held._replace(deviation=held.deviation * factor)
 
 
 class Chosen(NamedTuple):
@@ -131,7 +148,7 @@ class Chosen(NamedTuple):
     scale: str | None
     smoothing: float
     begin: np.ndarray | None = None
-    trial: Trial | None = None
+    trials: Sequence[Trial] = ()
 
 
 def solve(
@@ -149,12 +166,11 @@ def solve(
         chosen = choose(X, mask, recipe)
     else:
         chosen = choose(X[sample], mask[sample], recipe)._replace(begin=None)
-        if chosen.trial is not None:
-            chosen = chosen._replace(trial=chosen.trial._replace(rows=sample))
+        chosen = chosen._replace(trials=[trial._replace(rows=sample) for trial in chosen.trials])
     solver = copy(recipe.solver)
     if getattr(solver, "time_limit", None) is not None:  # of the fit, the choosing included
         solver.time_limit = max(0.0, solver.time_limit - (time.perf_counter() - started))
-    scaler = ColumnScaler.fit(X, mask, chosen.scale)
+    scaler = ColumnScaler.fit(X, mask, chosen.scale, recipe.groups)
     problem = pose(X, mask, scaler, recipe)
     takes = "begin" in signature(solver.solve).parameters
     options = {"begin": chosen.begin} if takes else {}
@@ -168,7 +184,7 @@ def walk(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Iterator[tuple[floa
     """Yield the smoothing and the completed matrix, in the user's units, from coarse to fine."""
     if not hasattr(recipe.solver, "path"):
         raise TypeError(f"{recipe.solver!r} has no path of decreasing smoothing to follow.")
-    scaler = ColumnScaler.fit(X, mask, _scales_to_try(X, mask, recipe.scale)[0])
+    scaler = ColumnScaler.fit(X, mask, _scales_to_try(X, mask, recipe)[0], recipe.groups)
     engine = recipe.engine
     pool = engine.pool() if isinstance(engine, Landmark) else nullcontext(engine)
     with blas_threads_for(len(X)), pool as ready:
@@ -182,13 +198,13 @@ def choose(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Chosen:
 
     A solver without a path leaves nothing to follow: the first scaling and its own smoothing.
     """
-    scales = _scales_to_try(X, mask, recipe.scale)
+    scales = _scales_to_try(X, mask, recipe)
     given = None if isinstance(recipe.smoothing, str) else float(recipe.smoothing)
     if not hasattr(recipe.solver, "path"):
         return Chosen(scales[0], recipe.solver.default_smoothing if given is None else given)
     if given is not None and len(scales) == 1:
         return Chosen(scales[0], given)
-    draws = tuning.hidings(mask, recipe.seed, tuning.CERTAIN)
+    draws = tuning.hidings(mask, recipe.seed, tuning.CERTAIN, groups=recipe.groups)
     if not draws:
         return Chosen(scales[0], tuning.CAUTIOUS if given is None else given)
     choices = {kind: _judge(X, mask, draws, kind, len(scales), recipe) for kind in scales}
@@ -196,16 +212,17 @@ def choose(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Chosen:
     smoothing = choices[scale].smoothing if given is None else given
     logger.info("chose scale %r, smoothing %.0e by hiding: error %.3f of a column's spread",
                 scale, smoothing, choices[scale].error)  # fmt: skip
-    found = choices[scale].completed.get(choices[scale].smoothing)
-    scaler = ColumnScaler.fit(X, mask, scale)
-    trial = None if found is None else Trial(scaler, np.arange(len(X)), *draws[0], found)
+    found = choices[scale].completed[choices[scale].smoothing]
+    scaler = ColumnScaler.fit(X, mask, scale, recipe.groups)
+    trials = [Trial(scaler, np.arange(len(X)), *draw, completed)
+              for draw, completed in zip(draws, found, strict=False)]  # fmt: skip
     clean = choices[scale].most < CLEAN
     if given is None and (clean or smoothing <= recipe.solver.path_end):  # finer is better
         # What was found counts as a start only where hidden entries came back well: elsewhere
         # rows are in wrong places, from which a large smoothing still frees them.
-        begin = found if choices[scale].error < tuning.WELL else None
-        return Chosen(scale, recipe.solver.default_smoothing, begin, trial)
-    return Chosen(scale, smoothing, None, trial)
+        begin = found[0] if choices[scale].error < tuning.WELL else None
+        return Chosen(scale, recipe.solver.default_smoothing, begin, trials)
+    return Chosen(scale, smoothing, None, trials)
 
 
 def _judge(
@@ -217,9 +234,9 @@ def _judge(
     recipe: Recipe,
 ) -> tuning.Choice:
     """Follow the solver's path on as many draws as are needed; return what they show together."""
-    scaler = ColumnScaler.fit(X, mask, kind)
+    scaler = ColumnScaler.fit(X, mask, kind, recipe.groups)
     end = 0.0 if isinstance(recipe.smoothing, str) else float(recipe.smoothing)
-    needed = min(len(draws), -(-tuning.ENOUGH // max(int(draws[0][1].sum()), 1)))
+    needed = min(len(draws), -(-tuning.ENOUGH // max(_cells(draws[0][1], recipe), 1)))
     # At most half of the time that is given goes into choosing.
     limit = recipe.solver.time_limit and recipe.solver.time_limit / (2 * n_kinds * needed)
     found: list[tuning.Choice] = []
@@ -247,17 +264,30 @@ def _follow(
     visible, hidden = draw
     truth = scaler.apply(np.where(mask, X, scaler.centre))
     unit = column_spread(truth, mask)[1]
+    if recipe.groups is not None:
+        unit = np.sqrt(np.bincount(recipe.groups, unit**2))[recipe.groups]
     path = recipe.solver.path(pose(X, visible, scaler, recipe), limit)
-    patience = tuning.GIVE_UP if hidden.sum() >= tuning.ENOUGH else np.inf  # small: quick
+    patience = tuning.GIVE_UP if _cells(hidden, recipe) >= tuning.ENOUGH else np.inf  # small: quick
     # A column that varies elsewhere may not vary in a sample: errors there have no unit.
     judged = hidden & (unit > 0) if np.any(unit > 0) else hidden
-    return tuning.follow(path, truth, judged, np.where(unit > 0, unit, 1), end, patience)
+    unit, span = np.where(unit > 0, unit, 1), Span.of(truth, visible)
+    strays = partial(span.strays, mask=visible)
+    return tuning.follow(path, truth, judged, unit, end, patience, recipe.groups, strays)
 
 
-def _scales_to_try(X: np.ndarray, mask: np.ndarray, scale: str | None) -> list[str | None]:
+def _cells(hidden: np.ndarray, recipe: Recipe) -> int:
+    """Return how many entries are hidden; those of a group are one."""
+    if recipe.groups is not None:
+        hidden = hidden[:, np.unique(recipe.groups, return_index=True)[1]]
+    return int(hidden.sum())
+
+
+def _scales_to_try(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> list[str | None]:
     """Return the scalings among which to choose, the preferred one first."""
-    if scale != "auto":
-        return [scale]
+    if recipe.scale is None and np.any(large_groups(recipe.groups)):
+        return [None, "reduced"]
+    if recipe.scale != "auto":
+        return [recipe.scale]
     spread = column_spread(X, mask)[1]
     if spread.max() <= SIMILAR * spread.min():
         return ["sqrt"]

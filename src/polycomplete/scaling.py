@@ -9,9 +9,19 @@ from array_api_compat import array_namespace
 
 from polycomplete._arrays import Array
 
-__all__ = ["SCALES", "ColumnScaler", "column_spread", "is_constant", "without_variation"]
+__all__ = [
+    "SCALES",
+    "ColumnScaler",
+    "column_spread",
+    "is_constant",
+    "large_groups",
+    "without_variation",
+]
 
 SCALES = ("standard", "sqrt", "range", None)
+#: A category of more levels than this may be better reduced to a tenth of its weight: each level
+#: has few rows, which then look like a surface of their own.
+MANY_LEVELS, REDUCED = 10, 10.0
 
 
 def column_spread(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -97,6 +107,27 @@ def without_variation(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return (high / 2 - low / 2 <= 1e-12 * largest) | zero
 
 
+def large_groups(groups: np.ndarray | None) -> np.ndarray:
+    """Return which columns belong to a group of many: a category of many levels.
+
+    Parameters
+    ----------
+    groups : ndarray of int, shape (m,), or None
+        Columns with the same number are one; None where each is for itself.
+
+    Returns
+    -------
+    ndarray of bool, shape (m,), or shape () where there are no groups
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> large_groups(np.repeat([0, 1], [1, 20])).sum()
+    np.int64(20)
+    """
+    return np.array(False) if groups is None else np.bincount(groups)[groups] > MANY_LEVELS
+
+
 @dataclass(frozen=True)
 class ColumnScaler:
     """The map ``(x − centre) / scale``, column by column.
@@ -117,16 +148,26 @@ class ColumnScaler:
     scale: Array
 
     @classmethod
-    def fit(cls, X: np.ndarray, mask: np.ndarray, kind: str | None) -> ColumnScaler:
+    def fit(
+        cls,
+        X: np.ndarray,
+        mask: np.ndarray,
+        kind: str | None,
+        groups: np.ndarray | None = None,
+    ) -> ColumnScaler:
         """Learn the map from the observed entries.
 
         ``"standard"`` divides by the standard deviation; ``"sqrt"`` by its square root (floored
         at 1 % of the largest, and relative to the largest), which keeps some of the columns'
-        own weight; ``"range"`` maps the observed range to 0 … 1; None leaves the data alone.
+        own weight; ``"range"`` maps the observed range to 0 … 1; None leaves the data alone;
+        ``"reduced"`` too, but for categories of many levels, the large ones of ``groups``, which
+        then hardly count.
         """
         mean, std = column_spread(X, mask)
         if kind is None:
             return cls(np.zeros_like(mean), np.ones_like(mean))
+        if kind == "reduced":
+            return cls(np.zeros_like(mean), np.where(large_groups(groups), REDUCED, 1.0))
         if kind == "range":
             low = np.min(np.where(mask, X, np.inf), axis=0).astype(np.float64)
             high = np.max(np.where(mask, X, -np.inf), axis=0).astype(np.float64)

@@ -7,7 +7,7 @@ each candidate chooses anything else (the scaling of the columns, say) along wit
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -45,10 +45,12 @@ SLACK = 0.01
 WELL = 0.05
 #: Data are rough whose lowest error is larger than this, at a smoothing that is larger than that.
 ROUGH, COARSE = 0.3, 2e-5
-#: The share of a Gaussian within one standard deviation.
-WITHIN = 0.6827
+#: Shares of a Gaussian, and within how many standard deviations they are.
+WITHIN = {0.6827: 1.0, 0.9: 1.645}
 #: Most hidden entries: a few rows may be in the wrong place even where data have no noise.
 MOST = 0.8
+#: A larger share of rows that ran away somewhere on the path is no accident.
+ACCIDENTS = 0.02
 #: A path that has come this far above its lowest error is not followed further.
 GIVE_UP = 1.05
 
@@ -57,14 +59,17 @@ GIVE_UP = 1.05
 class Choice:
     """What a path showed: the chosen smoothing, its error, and error and completion at each.
 
-    ``mosts`` are the errors that four fifths of the hidden entries stay below.
+    ``mosts`` are the errors that four fifths of the hidden entries stay below. Several paths that
+    were judged together have as many completions.
     """
 
     smoothing: float
     error: float
     errors: dict[float, float]
     mosts: dict[float, float] = field(default_factory=dict, repr=False)
-    completed: dict[float, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
+    completed: dict[float, list[np.ndarray]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @property
     def rough(self) -> bool:
@@ -84,21 +89,29 @@ class Choice:
 
 
 class HeldOut(NamedTuple):
-    """Observed entries that were hidden, and what came back for them, in the user's units."""
+    """Observed entries that were hidden, and what came back for them, in the user's units.
+
+    ``deviation`` is what would be said of the entry's uncertainty; NaN where that is not known.
+    """
 
     rows: np.ndarray
     columns: np.ndarray
     truth: np.ndarray
     completed: np.ndarray
+    deviation: np.ndarray
 
 
 def hidings(
-    mask: np.ndarray, seed: int, enough: int = ENOUGH, most_times: int = MOST_TIMES
+    mask: np.ndarray,
+    seed: int,
+    enough: int = ENOUGH,
+    most_times: int = MOST_TIMES,
+    groups: np.ndarray | None = None,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return masks of visible and hidden entries, several where one hides too few.
 
     Columns that are always missing together are hidden together: what would tell of the one is
-    not there when the other is missing.
+    not there when the other is missing. So are the columns of a group.
 
     Parameters
     ----------
@@ -108,6 +121,8 @@ def hidings(
         Chooses the entries.
     enough, most_times : int
         Hide until so many entries can be judged, but not more often.
+    groups : ndarray of int, shape (m,), optional
+        Columns with the same number say one thing, as the indicators of a category do.
 
     Returns
     -------
@@ -121,7 +136,7 @@ def hidings(
     >>> len(draws), int(draws[0][1].sum())
     (5, 20)
     """
-    group = _missing_together(mask)
+    group = _missing_together(mask, np.arange(mask.shape[1]) if groups is None else groups)
     cells = mask[:, np.unique(group, return_index=True)[1]]
     count = int(masks.hide(cells, SHARE, random_state=seed)[1].sum())
     times = min(-(-enough // max(count, 1)), most_times)
@@ -131,16 +146,20 @@ def hidings(
     return [(mask & ~hidden, hidden) for hidden in draws]
 
 
-def _missing_together(mask: np.ndarray) -> np.ndarray:
-    """Return for each column the number of its group: those with the same holes, if any."""
-    groups: dict[bytes | int, int] = {}
-    keys = [j if mask[:, j].all() else np.packbits(mask[:, j]).tobytes()
-            for j in range(mask.shape[1])]  # fmt: skip
-    return np.array([groups.setdefault(key, len(groups)) for key in keys])
+def _missing_together(mask: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Return for each column a number: that of columns with the same holes, or of its group."""
+    numbers: dict[bytes | int, int] = {}
+    keys = [int(group) if mask[:, j].all() else np.packbits(mask[:, j]).tobytes()
+            for j, group in enumerate(groups)]  # fmt: skip
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys])
 
 
 def hidden_error(
-    X: np.ndarray, completed: np.ndarray, hidden: np.ndarray, unit: np.ndarray
+    X: np.ndarray,
+    completed: np.ndarray,
+    hidden: np.ndarray,
+    unit: np.ndarray,
+    groups: np.ndarray | None = None,
 ) -> float:
     """Return the error on hidden entries, in units of each column's spread.
 
@@ -156,6 +175,8 @@ def hidden_error(
         The entries that count.
     unit : ndarray of shape (m,)
         What an error is divided by.
+    groups : ndarray of int, shape (m,), optional
+        Columns with the same number count as one.
 
     Returns
     -------
@@ -168,8 +189,27 @@ def hidden_error(
     >>> hidden_error(X, np.array([[3.0, 30.0]]), hidden, np.array([1.0, 10.0]))
     3.0
     """
-    errors = np.abs((completed - X) / unit)[hidden]
+    return _mean_error(_errors(X, completed, hidden, unit, groups))
+
+
+def _mean_error(errors: np.ndarray) -> float:
     return float(np.sqrt(np.mean(errors) * np.sqrt(np.mean(errors**2))))
+
+
+def _errors(
+    X: np.ndarray,
+    completed: np.ndarray,
+    hidden: np.ndarray,
+    unit: np.ndarray,
+    groups: np.ndarray | None,
+) -> np.ndarray:
+    """Return the size of the error of each hidden entry; of a group, that of all its columns."""
+    errors = np.abs((completed - X) / unit)
+    if groups is None:
+        return errors[hidden]
+    numbers, place = np.unique(groups, return_inverse=True)
+    member = np.eye(len(numbers))[place]
+    return np.sqrt((errors**2 * hidden) @ member)[(hidden @ member) > 0]
 
 
 def follow(
@@ -179,6 +219,8 @@ def follow(
     unit: np.ndarray,
     end: float = 0.0,
     give_up: float = GIVE_UP,
+    groups: np.ndarray | None = None,
+    strays: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Choice:
     """Follow a path of (smoothing, completed matrix) and choose where to stop.
 
@@ -196,6 +238,11 @@ def follow(
         Do not go below this smoothing.
     give_up : float
         Leave the path once the error is so many times the lowest.
+    groups : ndarray of int, shape (m,), optional
+        Columns with the same number count as one.
+    strays : callable, optional
+        Says which rows of a completion ran away. A fit starts them again, so that a few of them,
+        wherever it was on the path, are not judged.
 
     Returns
     -------
@@ -212,19 +259,26 @@ def follow(
     """
     errors: dict[float, float] = {}
     mosts: dict[float, float] = {}
-    found: dict[float, np.ndarray] = {}
+    found: dict[float, list[np.ndarray]] = {}
     for smoothing, completed in path:
         if smoothing < end and errors:
             break
-        error = hidden_error(X, completed, hidden, unit)
+        off = _errors(X, completed, hidden, unit, groups)
+        error = _mean_error(off)
         if error <= errors.get(smoothing, error):
-            errors[smoothing], found[smoothing] = error, completed
-            off = np.abs((completed - X) / unit)[hidden]
+            errors[smoothing], found[smoothing] = error, [completed]
             mosts[smoothing] = float(np.quantile(off, MOST))
         # A few stuck rows make an error rise while the others still gain.
         gains = mosts[smoothing] <= min(mosts.values())
         if errors[smoothing] > give_up * min(errors.values()) and not gains:
             break
+    if strays is not None:
+        astray = np.any([strays(completed[0]) for completed in found.values()], axis=0)
+        if 0 < np.count_nonzero(astray) <= ACCIDENTS * len(X) and hidden[~astray].any():
+            hidden = hidden & ~astray[:, None]
+            offs = {s: _errors(X, rows[0], hidden, unit, groups) for s, rows in found.items()}
+            errors = {s: _mean_error(off) for s, off in offs.items()}
+            mosts = {s: float(np.quantile(off, MOST)) for s, off in offs.items()}
     return replace(choice_of(errors, mosts), completed=found)
 
 
@@ -258,7 +312,10 @@ def choice_of(errors: dict[float, float], mosts: dict[float, float] | None = Non
 
 
 def calibration(errors: np.ndarray, deviations: np.ndarray) -> float:
-    """Return the factor that makes 68 % of the errors smaller than their deviations.
+    """Return the factor that makes deviations fit the errors as those of a Gaussian would.
+
+    It is the geometric mean of what brings 68 % of the errors within one deviation and 90 % within
+    1.645: errors have longer tails than a Gaussian, and one factor cannot do both.
 
     Parameters
     ----------
@@ -278,7 +335,8 @@ def calibration(errors: np.ndarray, deviations: np.ndarray) -> float:
     usable = (deviations > 0) & np.isfinite(errors)
     if not usable.any():
         return 1.0
-    return float(np.quantile(np.abs(errors[usable]) / deviations[usable], WITHIN)) or 1.0
+    ratios = np.quantile(np.abs(errors[usable]) / deviations[usable], list(WITHIN))
+    return float(np.sqrt(np.prod(ratios / list(WITHIN.values())))) or 1.0
 
 
 def together(choices: list[Choice]) -> Choice:
@@ -305,7 +363,8 @@ def together(choices: list[Choice]) -> Choice:
     errors = {s: _mean([c.errors[s] for c in choices]) for s in common}
     known = all(c.mosts for c in choices)
     mosts = {s: _mean([c.mosts[s] for c in choices]) for s in common} if known else None
-    return replace(choice_of(errors, mosts), completed=choices[0].completed)
+    completed = {s: [each for c in choices for each in c.completed.get(s, ())] for s in common}
+    return replace(choice_of(errors, mosts), completed=completed)
 
 
 def _mean(values: list[float]) -> float:

@@ -10,7 +10,6 @@ import polars as pl
 
 from polycomplete import methods
 from polycomplete.cli.columns import are_numbers
-from polycomplete.report.errors import expected_errors
 from polycomplete.tables import TableCompleter
 
 __all__ = ["as_input", "expected_error", "fit_transform", "make", "transform"]
@@ -137,31 +136,24 @@ def _columns(found: Any, names: list[str]) -> Any:
     return pl.DataFrame(np.ascontiguousarray(found), schema=names, orient="row")
 
 
-def expected_error(estimator: Any, frame: Any) -> dict[str, Any] | None:
-    """Return the error on observed cells that a fit had hidden, relative to filling in the mean.
+def expected_error(estimator: Any) -> dict[str, Any] | None:
+    """Return the error on observed cells that a fit had hidden, as its report has it.
 
     Parameters
     ----------
     estimator : estimator
         Fitted.
-    frame : polars DataFrame
-        What it was fitted to.
 
     Returns
     -------
     dict or None
-        cells, relative, interval; None where the fit hid nothing, or too little, and for tables
-        that are not all numbers.
+        cells, relative, interval; None where the fit hid nothing, or too little.
 
     Examples
     --------
-    >>> frame = pl.DataFrame({"a": [1.0]})
-    >>> expected_error(make("mean", frame, 0), frame) is None
+    >>> frame = pl.DataFrame({"a": [1.0, None]})
+    >>> expected_error(make("mean", frame, 0).fit(frame)) is None
     True
     """
-    held = getattr(estimator, "held_out_", None)
-    if held is None:
-        return None
-    mean = np.array([column.mean() for column in frame], dtype=np.float64)
-    spread = np.array([column.std(ddof=0) for column in frame], dtype=np.float64)
-    return expected_errors(held.columns, held.truth, held.completed, mean, spread)[0]
+    found: dict[str, Any] | None = estimator.report_.summary["expected_error"]
+    return found

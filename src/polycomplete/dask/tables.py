@@ -191,7 +191,8 @@ class TableLook:
     def fit(self, completer: TableCompleter, sample: TableSample) -> None:
         """Let the completer learn from what was gathered of all partitions."""
         completer.fit(sample.frame.to_native())
-        del completer.proba_, completer.cell_std_  # they are of the sample's cells
+        # They are of the sample's cells.
+        del completer.proba_, completer.cell_std_, completer.held_out_
 
 
 def _is_measured(series: Any) -> bool:

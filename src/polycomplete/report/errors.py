@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
-__all__ = ["expected_errors", "wrong_labels"]
+__all__ = ["by_missing", "expected_errors", "wrong_labels"]
 
 #: Fewer hidden cells than this tell too little.
 FEWEST = 10
@@ -17,13 +17,19 @@ LEVEL = 0.95
 
 
 def expected_errors(
-    columns: np.ndarray, truth: np.ndarray, found: np.ndarray, mean: np.ndarray, spread: np.ndarray
+    columns: np.ndarray,
+    truth: np.ndarray,
+    found: np.ndarray,
+    mean: np.ndarray,
+    spread: np.ndarray,
+    missing: np.ndarray,
 ) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
     """Return the root mean squared error over all hidden cells, and that of each column.
 
-    Over all columns, errors count in units of each column's spread, and the result is relative to
-    what filling in the mean gives for the same cells: 1 is no better than that. Without this
-    comparison, columns that are nearly constant would decide, by the few cells that are not.
+    Over all columns, errors count in units of each column's spread and by how many cells the column
+    lacks, and the result is relative to what filling in the mean gives for the same cells: 1 is no
+    better than that. Without this comparison, columns that are nearly constant would decide, by the
+    few cells that are not.
     Intervals are those of the bootstrap over hidden cells.
 
     Parameters
@@ -34,18 +40,22 @@ def expected_errors(
         What was there, and what came back.
     mean, spread : ndarrays of shape (m,)
         Mean and standard deviation of each column.
+    missing : ndarray of int, shape (m,)
+        How many cells were filled in.
 
     Returns
     -------
     overall : dict or None
-        cells, relative, interval; None where too few cells were hidden.
+        cells, relative, interval; None where too few cells were hidden in columns that lack any.
     each : list of dict
         cells; where they are enough rmse, interval, and relative: to the column's spread.
 
     Examples
     --------
     >>> columns, truth = np.repeat([0, 1], [20, 3]), np.tile([2.0, -2.0], 12)[:23]
-    >>> overall, each = expected_errors(columns, truth, truth / 2, np.zeros(2), np.full(2, 2.0))
+    >>> overall, each = expected_errors(
+    ...     columns, truth, truth / 2, np.zeros(2), np.full(2, 2.0), np.array([7, 7])
+    ... )
     >>> overall["relative"], each[0]["rmse"], each[0]["relative"], each[1]
     (0.5, 1.0, 0.5, {'cells': 3})
     """
@@ -59,20 +69,49 @@ def expected_errors(
             each.append({"cells": int(np.count_nonzero(columns == j))})
         else:
             each.append({**mine, "relative": mine["rmse"] / float(width)})
-    by_mean = (truth - mean[columns])[usable] / unit[usable]
-    overall = _measured((errors[usable] / unit[usable]) ** 2, by_mean**2, rng)
+    weights = by_missing(columns, missing)
+    judged = usable & (weights > 0)
+    scale = weights[judged] / unit[judged] ** 2
+    by_mean = (truth - mean[columns])[judged]
+    overall = _measured(errors[judged] ** 2 * scale, by_mean**2 * scale, rng)
     if overall is not None:
         overall["relative"] = overall.pop("rmse")
     return overall, each
 
 
-def wrong_labels(wrong: np.ndarray) -> dict[str, Any] | None:
+def by_missing(columns: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Return how much each hidden cell counts: those of a column as the cells that it lacks.
+
+    Parameters
+    ----------
+    columns : ndarray of int, shape (k,)
+        The column of each hidden cell.
+    missing : ndarray of int, shape (m,)
+        How many cells were filled in; where none was anywhere, all cells count the same.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+
+    Examples
+    --------
+    >>> by_missing(np.array([0, 0, 1]), np.array([30, 5]))
+    array([15., 15.,  5.])
+    """
+    if not missing.any():
+        return np.ones(len(columns))
+    return (missing / np.maximum(np.bincount(columns, minlength=len(missing)), 1))[columns]
+
+
+def wrong_labels(wrong: np.ndarray, weights: np.ndarray | None = None) -> dict[str, Any] | None:
     """Return how often hidden labels came back wrong.
 
     Parameters
     ----------
     wrong : ndarray of bool, shape (k,)
         True where another label came back.
+    weights : ndarray of shape (k,), optional
+        How much each of them counts; the same by default.
 
     Returns
     -------
@@ -84,13 +123,18 @@ def wrong_labels(wrong: np.ndarray) -> dict[str, Any] | None:
     >>> wrong_labels(np.arange(20) < 2)["wrong"]
     0.1
     """
+    weights = np.ones(len(wrong)) if weights is None else weights
+    wrong, weights = wrong[weights > 0], weights[weights > 0]
     if len(wrong) < FEWEST:
         return None
-    found = binomtest(int(np.count_nonzero(wrong)), len(wrong))
-    interval = found.proportion_ci(LEVEL, method="wilson")
+    share = float(np.average(wrong, weights=weights))
+    count = round(
+        weights.sum() ** 2 / np.sum(weights**2)
+    )  # as many with equal weights tell as much
+    interval = binomtest(round(share * count), count).proportion_ci(LEVEL, method="wilson")
     return {
         "cells": len(wrong),
-        "wrong": float(np.mean(wrong)),
+        "wrong": share,
         "interval": [float(interval.low), float(interval.high)],
     }
 

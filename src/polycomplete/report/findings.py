@@ -104,8 +104,9 @@ def _error(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     low, high = (percent(end) for end in error["interval"])
     level = _level(error["interval"][1])
     text = (
-        f"The error of known cells that were hidden is {percent(error['relative'])} "
-        f"({low} to {high}) of the error that filling in the mean would make."
+        f"The expected error of the numbers filled in is {percent(error['relative'])} ({low} to "
+        f"{high}) of the error that filling in the mean would make, judged by known cells that "
+        "were hidden."
     )
     yield level, text
 
@@ -121,8 +122,9 @@ def _labels(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         return
     low, high = (percent(end) for end in wrong["interval"])
     text = (
-        f"Known labels that were hidden came back wrong in {percent(wrong['wrong'])} of the cases "
-        f"({low} to {high}); the most frequent label would be wrong in {percent(wrong['usual'])}."
+        f"Of the labels filled in, {percent(wrong['wrong'])} ({low} to {high}) are expected to be "
+        "wrong, judged by known labels that were hidden; the most frequent label would be wrong in "
+        f"{percent(wrong['usual'])} of the cases."
     )
     yield _level(wrong["interval"][1] / max(wrong["usual"], 1e-9)), text
 
@@ -146,11 +148,19 @@ def _columns(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     columns = summary["columns"]
     empty = [column for column in columns if column["kind"] == "empty"]
     mostly = [column for column in columns if MOSTLY < column["missing_share"] < 1]
-    badly = [column for column in columns if column["expected_error"].get("relative", 0) > BADLY]
+    usual = [column for column in columns if column["name"] in summary["fallback_columns"]]
+    badly = [column for column in columns if column["expected_error"].get("relative", 0) > BADLY
+             and column not in usual]  # fmt: skip
     if empty:
         yield "warning", f"Nothing was observed in {_named(empty)}; nothing can be learned there."
     if mostly:
         yield "note", f"More than {percent(MOSTLY)} of the cells are missing in {_named(mostly)}."
+    if usual:
+        text = (
+            "Hidden cells came back worse than by filling in the mean or the most frequent label "
+            f"in {_named(usual)}: there, that was filled in."
+        )
+        yield "warning", text
     if badly:
         text = (
             "Hidden cells came back hardly better than by filling in the mean or the most frequent "

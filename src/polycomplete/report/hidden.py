@@ -44,44 +44,27 @@ def hidden_cells(completer: Any, known: Record) -> Hidden | None:
     >>> hidden_cells(fitted, fitted._record) is None  # it has nothing to choose
     True
     """
-    table = hasattr(completer, "encoding_")
-    held = getattr(completer.method_ if table else completer, "held_out_", None)
+    held = getattr(completer, "held_out_", None)
     if held is None or not len(held.rows):
         return None
-    if table:
+    if hasattr(completer, "encoding_"):
         return _of_table(completer, held, known)
     none = np.empty(0, dtype=int)
     return Hidden(held.columns, held.truth, held.completed, none, none.astype(bool))
 
 
 def _of_table(completer: Any, held: Any, known: Record) -> Hidden:
-    """Undo the encoding: numbers to their units, scores of labels to the label with the highest."""
+    """Bring numbers to the units of the record, and compare labels."""
     columns = [column for column in completer.schema_ if column.is_completed]
     numbers: list[tuple[np.ndarray, ...]] = [(np.empty(0, dtype=int), np.empty(0), np.empty(0))]
     labels: list[tuple[np.ndarray, ...]] = [(np.empty(0, dtype=int), np.empty(0, dtype=bool))]
     for j, column in enumerate(columns):
-        mine = completer.encoding_.columns_of(j)
-        if len(mine) == 0:  # it is constant
-            continue
-        truth, found = (_block(held, values, mine, completer.encoding_)
-                        for values in (held.truth, held.completed))  # fmt: skip
+        mine = held.columns == j
+        truth, found = held.truth[mine], held.completed[mine]
         place = np.full(len(truth), known["names"].index(str(column.name)))
         if column.has_classes or column.kind == "ordered":
-            labels.append((place, _label(found) != _label(truth)))
+            labels.append((place, found != truth))
         else:
-            numbers.append((place, *(in_days(column, part[:, 0]) for part in (truth, found))))
+            numbers.append((place, in_days(column, truth), in_days(column, found)))
     parts = [np.concatenate(part) for kind in (numbers, labels) for part in zip(*kind, strict=True)]
     return Hidden(*parts)
-
-
-def _block(held: Any, values: np.ndarray, mine: np.ndarray, encoding: Any) -> np.ndarray:
-    """Return the hidden cells of a column, a line each: a number, or a score for each label."""
-    parts = [held.columns == column for column in mine]
-    order = [np.argsort(held.rows[part], kind="stable") for part in parts]
-    block = np.column_stack([values[part][at] for part, at in zip(parts, order, strict=True)])
-    return np.asarray(block * encoding.scale[mine] + encoding.centre[mine])
-
-
-def _label(block: np.ndarray) -> np.ndarray:
-    """Return which label a line stands for; truth values and orders are numbers to be rounded."""
-    return np.rint(block[:, 0]) if block.shape[1] == 1 else np.argmax(block, axis=1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from polycomplete.record import Record
 from polycomplete.report import curves, settings
-from polycomplete.report.errors import LEVEL, expected_errors, wrong_labels
+from polycomplete.report.errors import LEVEL, by_missing, expected_errors, wrong_labels
 from polycomplete.report.findings import findings, unknown
 from polycomplete.report.hidden import Hidden, hidden_cells
 from polycomplete.report.words import clean
@@ -31,7 +31,8 @@ def summarise(
     cells, missing, missing_share, filled, complete_rows, tiles: the share missing by blocks of
     cells); ``columns`` (each: position, name, kind, observed, missing, missing_share, lowest,
     highest, mean, spread, histogram, labels, beyond_range, expected_error; dates count in days
-    since 1970); ``expected_error`` over all columns of numbers; ``wrong_labels`` over the others;
+    since 1970); ``expected_error`` over all columns of numbers, each by the cells that it
+    lacks; ``wrong_labels`` over the others; ``fallback_columns``, filled with their mean or mode;
     ``convergence``; ``spectrum``; ``uncertain_cells``; ``undetermined_rows``; ``settings``;
     ``chosen``; ``seed``; ``versions``; ``reproduce``; ``findings``, the main points in sentences;
     ``notes``, what is not known.
@@ -71,6 +72,9 @@ def summarise(
         "columns": [_column(known, j, error) for j, error in enumerate(each)],
         "expected_error": overall,
         "wrong_labels": wrong,
+        "fallback_columns": [
+            clean(str(name)) for name in getattr(completer, "fallback_columns_", ())
+        ],
         "convergence": _convergence(inner),
         "spectrum": curves.spectrum(getattr(inner, "model_", None)),
         "uncertain_cells": _uncertain(known),
@@ -138,8 +142,9 @@ def _errors(
     """Return the expected error over all numbers, over all labels, and by column."""
     if hidden is None:
         return None, None, [{"cells": 0} for _ in known["names"]]
+    missing = known["rows"] - known["observed"]
     overall, each = expected_errors(
-        hidden.columns, hidden.truth, hidden.found, known["mean"], known["spread"]
+        hidden.columns, hidden.truth, hidden.found, known["mean"], known["spread"], missing
     )
     if overall is not None:
         overall["level"] = LEVEL
@@ -150,10 +155,11 @@ def _errors(
         if "wrong" in found:
             found |= {"usual": often, "relative": found["wrong"] / often if often else 0.0}
         each[j] = found
-    wrong = wrong_labels(hidden.wrong)
+    weights = by_missing(hidden.label_columns, missing)
+    wrong = wrong_labels(hidden.wrong, weights)
     if wrong is not None:
-        wrong["usual"] = float(np.mean([usual[j] for j in hidden.label_columns]))
-        wrong["level"] = LEVEL
+        by_mode = [usual[j] for j in hidden.label_columns]
+        wrong |= {"usual": float(np.average(by_mode, weights=weights)), "level": LEVEL}
     return overall, wrong, each
 
 

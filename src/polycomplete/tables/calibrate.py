@@ -16,7 +16,7 @@ from polycomplete.tables.method import checked
 from polycomplete.tables.simplex import Calibration
 from polycomplete.tuning import HeldOut
 
-__all__ = ["calibrations", "scores"]
+__all__ = ["calibrations", "hidden_blocks", "scores"]
 
 #: Share of the present cells that is hidden where the method itself has hidden too few.
 SHARE = 0.1
@@ -97,7 +97,7 @@ def calibrations(
     seen = ~np.isnan(numbers)
     varying = [j for j in np.flatnonzero(classes).tolist() if len(encoding.columns_of(j))]
     known = getattr(method, "held_out_", None)
-    cells = {j: _of_blocks(known, encoding.columns_of(j)) for j in varying}
+    cells = {j: hidden_blocks(known, encoding.columns_of(j)) for j in varying}
     if any(len(rows) < min(ENOUGH, SHARE / 2 * seen[:, j].sum()) for j, (rows, _) in cells.items()):
         # Rows keep something to go by: cells are drawn from all columns.
         hidden = masks.hide(seen, SHARE, random_state=seed)[1] & np.asarray(classes)
@@ -113,13 +113,32 @@ def calibrations(
     return found
 
 
-def _of_blocks(held: HeldOut | None, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of which all of some columns were hidden, and what came back for them."""
+def hidden_blocks(held: HeldOut | None, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of which all of some columns were hidden, and what came back for them.
+
+    Parameters
+    ----------
+    held : HeldOut or None
+        Of the matrix.
+    columns : ndarray of int, shape (c,)
+        Those of one column of the table.
+
+    Returns
+    -------
+    rows : ndarray of int, shape (k,)
+    completed : ndarray of shape (k, c)
+
+    Examples
+    --------
+    >>> rows, columns, values = np.array([4, 7, 7]), np.array([0, 0, 1]), np.array([0.1, 0.2, 0.3])
+    >>> hidden_blocks(HeldOut(rows, columns, values, values, values), np.array([0, 1]))
+    (array([7]), array([[0.2, 0.3]]))
+    """
     if held is None:
         return np.empty(0, dtype=np.intp), np.empty((0, len(columns)))
     parts = [held.columns == column for column in columns]
     found = [dict(zip(held.rows[part], held.completed[part], strict=True)) for part in parts]
-    rows = sorted(set(found[0]).intersection(*found[1:]))
+    rows = sorted(set(found[0]).intersection(*found[1:])) if found else []
     values = [[part[row] for part in found] for row in rows]
     return np.array(rows, dtype=np.intp), np.reshape(values, (len(rows), len(columns)))
 

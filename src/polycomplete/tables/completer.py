@@ -16,7 +16,13 @@ from polycomplete.tables.bounds import bounds_of
 from polycomplete.tables.calibrate import calibrations
 from polycomplete.tables.decode import Decoder, Probabilities
 from polycomplete.tables.encode import Encoding
-from polycomplete.tables.method import checked, prepared
+from polycomplete.tables.holdout import (
+    deviation_factors,
+    fallback_deviations,
+    fallbacks,
+    held_out_cells,
+)
+from polycomplete.tables.method import adapt, checked, prepared, scales_itself
 from polycomplete.tables.reading import read_table
 from polycomplete.tables.remembering import remember
 from polycomplete.tables.schema import Column, learn_schema, table
@@ -28,6 +34,7 @@ from polycomplete.tables.settings import (
     listed,
 )
 from polycomplete.tables.writing import write_table
+from polycomplete.tuning import HeldOut
 
 __all__ = ["TableCompleter"]
 
@@ -44,8 +51,8 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
     ----------
     method : estimator, optional
         What completes the matrix: a completer of this library (by default
-        :class:`~polycomplete.PMC`) or an imputer of scikit-learn. Its ``scale`` is set to None,
-        because scaling is done here.
+        :class:`~polycomplete.PMC`) or an imputer of scikit-learn. It may choose the scale of a
+        table of numbers; the columns of other tables are scaled here, to weigh the same.
     kinds : dict, optional
         What columns are, where their dtype does not tell: a name and "numeric", "integer",
         "bool", "categorical", "ordered", "datetime" or "duration"; or a list of levels from low
@@ -83,6 +90,13 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         For each column of numbers, dates (in seconds), durations (in seconds) or orders (in steps)
         the estimated standard deviation of its cells, 0 where present; None where the method gives
         none.
+    held_out_ : HeldOut or None
+        ``rows``, ``columns`` (of those that are completed), ``truth``, ``completed`` and
+        ``deviation`` of cells that the fit had hidden, as numbers and codes; None where the method
+        hid none.
+    fallback_columns_ : list
+        Columns whose held-out cells came back worse than by filling in the mean or the most
+        frequent label, by more than one standard error: that is filled in, in new rows too.
     encoding_ : Encoding
         The map between cells and matrix.
     bounds_ : ndarray of shape (k, 2)
@@ -133,6 +147,8 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         self.verbose = verbose
 
     feature_names_in_: np.ndarray
+    held_out_: HeldOut | None
+    fallback_columns_: list[Any]
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn from the rows of a table.
@@ -232,16 +248,20 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         bounds = [bounds_of(column, clip.get(column.name), numbers[:, j])
                   for j, column in enumerate(columns)]  # fmt: skip
         self.bounds_ = np.reshape(bounds, (len(columns), 2))
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2)
+        seed = None if self.random_state is None else int(seeds[0])
+        self.method_ = prepared(self.method, seed, self.verbose)
         weights = self.weights or {}
+        sizes = [len(column.levels) if column.kind == "categorical" else 0 for column in columns]
+        scaled = not scales_itself(self.method_) or any(sizes) or bool(weights)
         self.encoding_ = Encoding.fit(
-            numbers,
-            [len(column.levels) if column.kind == "categorical" else 0 for column in columns],
-            [weights.get(column.name, 1.0) for column in columns],
+            numbers, sizes, [weights.get(column.name, 1.0) for column in columns], scaled
         )
-        completed = self._complete_fitted(numbers)
+        adapt(self.method_, self.encoding_.owners, scaled)
+        completed = self._complete_fitted(numbers, int(seeds[1]))
+        self._judge(numbers)
         self.proba_ = self._decoder().missing_classes(completed, there)
-        spread = getattr(self.method_, "cell_std_", None)
-        self.cell_std_ = None if spread is None else self._decoder().deviations(spread)
+        self.cell_std_ = self._deviations(numbers)
         determined = getattr(self.method_, "row_determined_", None)
         found = self._decoder().numbers(completed)
         self._record = remember(self.schema_, numbers, found, self.cell_std_, determined)
@@ -267,22 +287,43 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
     def _completed_columns(self) -> list[Column]:
         return [column for column in self.schema_ if column.is_completed]
 
-    def _complete_fitted(self, numbers: np.ndarray) -> np.ndarray:
+    def _complete_fitted(self, numbers: np.ndarray, seed: int) -> np.ndarray:
         """Fit the method to the matrix and return that completed; learn what its scores mean."""
         matrix = self.encoding_.encode(numbers)
-        self.method_, self.calibrations_ = None, {}
+        self.calibrations_ = {}
         if matrix.shape[1] == 0:
+            self.method_ = None
             return matrix
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2)
-        seed = None if self.random_state is None else int(seeds[0])
-        self.method_ = prepared(self.method, seed, self.verbose)
         completed = checked(self.method_, matrix, self.method_.fit_transform(matrix))
         columns = self._completed_columns()
         classes = [column.has_classes for column in columns]
-        seed = int(seeds[1])
         found = calibrations(self.method_, matrix, self.encoding_, numbers, classes, seed)
         self.calibrations_ = {columns[j].name: found[j] for j in found}
         return completed
+
+    def _judge(self, numbers: np.ndarray) -> None:
+        """Learn from held-out cells which columns are better filled with their mean or mode."""
+        self.held_out_, self.fallback_columns_ = None, []
+        decoder, held = self._decoder(), getattr(self.method_, "held_out_", None)
+        if held is None:
+            return
+        self.held_out_ = held_out_cells(decoder, held, numbers)
+        self.fallback_columns_ = fallbacks(decoder, self.held_out_)
+        for j, column in enumerate(decoder.columns):
+            if column.name in self.fallback_columns_:
+                self.held_out_.completed[self.held_out_.columns == j] = decoder.usual(j)
+
+    def _deviations(self, numbers: np.ndarray) -> dict[Any, np.ndarray] | None:
+        """Return the standard deviation of each cell, by the name of its column."""
+        spread = getattr(self.method_, "cell_std_", None)
+        if spread is None:
+            return None
+        decoder = self._decoder()
+        factors = deviation_factors(decoder, getattr(self.method_, "held_out_", None))
+        found = decoder.deviations(spread * factors)
+        for name, usual in fallback_deviations(decoder, numbers).items():
+            found[name] = np.where(found[name] > 0, usual, 0.0)
+        return found
 
     def _complete_new(self, X: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         check_is_fitted(self)
@@ -296,7 +337,9 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
 
     def _decoder(self) -> Decoder:
         columns = self._completed_columns()
-        return Decoder(columns, self.encoding_, self.calibrations_, self.bounds_)
+        return Decoder(
+            columns, self.encoding_, self.calibrations_, self.bounds_, self.fallback_columns_
+        )
 
     def _written(self, frame: Any, there: np.ndarray, completed: np.ndarray) -> Any:
         return write_table(frame, self.schema_, there, self._decoder().numbers(completed))

@@ -54,6 +54,8 @@ class Decoder(NamedTuple):
         How scores become probabilities, by name.
     bounds : ndarray of shape (k, 2)
         The lowest and the highest number of each column.
+    fallbacks : sequence
+        Names of columns that are filled with their mean or mode, whatever the matrix says.
 
     Examples
     --------
@@ -68,28 +70,46 @@ class Decoder(NamedTuple):
     encoding: Encoding
     calibrations: Mapping[Any, Calibration]
     bounds: np.ndarray
+    fallbacks: Sequence[Any] = ()
 
     def numbers(self, matrix: np.ndarray) -> np.ndarray:
         """Return a number for each cell, as they were read."""
-        found = np.tile(self.encoding.constants, (len(matrix), 1))
-        for j, column in enumerate(self.columns):
-            if not np.isnan(self.encoding.constants[j]):
-                continue
-            if column.has_classes:
-                found[:, j] = self.probabilities(matrix, j).argmax(axis=1)
-            elif column.kind == "ordered":
-                codes = np.rint(self.encoding.block(matrix, j)[:, 0])
-                found[:, j] = np.clip(codes, 0, len(column.levels) - 1)
-            else:
-                found[:, j] = np.clip(self.encoding.block(matrix, j)[:, 0], *self.bounds[j])
-        return found
+        found = [self.column(matrix, j) for j in range(len(self.columns))]
+        return np.column_stack([np.empty((len(matrix), 0)), *found])
+
+    def column(self, matrix: np.ndarray, j: int) -> np.ndarray:
+        """Return a number for each cell of column j."""
+        column, constant = self.columns[j], self.encoding.constants[j]
+        if column.name in self.fallbacks:
+            constant = self.usual(j)
+        if not np.isnan(constant):
+            return np.full(len(matrix), constant)
+        if column.has_classes:
+            return self.probabilities(matrix, j).argmax(axis=1)
+        return self._bounded(self.encoding.block(matrix, j)[:, 0], j)
+
+    def usual(self, j: int) -> float:
+        """Return the mean of column j, or the code of its most frequent class."""
+        column, usual = self.columns[j], self.encoding.usual[j : j + 1]
+        if column.kind == "bool":
+            usual = np.rint(usual)
+        return float(usual[0] if column.has_classes else self._bounded(usual, j)[0])
+
+    def _bounded(self, numbers: np.ndarray, j: int) -> np.ndarray:
+        column = self.columns[j]
+        if column.kind == "ordered":
+            return np.clip(np.rint(numbers), 0, len(column.levels) - 1)
+        return np.clip(numbers, *self.bounds[j])
 
     def probabilities(self, matrix: np.ndarray, j: int) -> np.ndarray:
         """Return the probability of each class of column j in each row."""
         column, constant = self.columns[j], self.encoding.constants[j]
-        if np.isnan(constant):
-            return self.calibrations[column.name].apply(scores(self.encoding, matrix, j))
-        return np.tile(np.eye(len(classes(column)))[int(constant)], (len(matrix), 1))
+        if not np.isnan(constant):
+            return np.tile(np.eye(len(classes(column)))[int(constant)], (len(matrix), 1))
+        calibration = self.calibrations[column.name]
+        if column.name in self.fallbacks:
+            return np.tile(calibration.shares, (len(matrix), 1))
+        return calibration.apply(scores(self.encoding, matrix, j))
 
     def missing_classes(self, matrix: np.ndarray, there: np.ndarray) -> dict[Any, Probabilities]:
         """Return the probabilities of cells that are not there, by the name of their column."""

@@ -1,8 +1,9 @@
 """A number for each cell becomes a matrix whose columns weigh the same, and back.
 
-Numbers, dates, orders and truth values become one column of mean 0 and standard deviation 1.
-Categories become a block with a column for each level, divided by one number, so that the block
-as a whole varies as much as one such column. Columns that do not vary are left out.
+Numbers, dates, orders and truth values become one column of mean 0 and standard deviation 1, or
+stay as they are for a method that scales them itself. Categories become a block with a column for
+each level, divided by one number, so that the block as a whole varies as much as one such column.
+Columns that do not vary are left out.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ class Encoding:
     ----------
     constants : ndarray of shape (k,)
         What every cell of a column is; NaN where they differ.
+    usual : ndarray of shape (k,)
+        The mean of a column, or its most frequent level.
     owners : ndarray of int, shape (m,)
         Which of the k columns a column of the matrix belongs to.
     levels : ndarray of int, shape (m,)
@@ -47,13 +50,20 @@ class Encoding:
     """
 
     constants: np.ndarray
+    usual: np.ndarray
     owners: np.ndarray
     levels: np.ndarray
     centre: np.ndarray
     scale: np.ndarray
 
     @classmethod
-    def fit(cls, numbers: np.ndarray, sizes: Sequence[int], weights: Sequence[float]) -> Encoding:
+    def fit(
+        cls,
+        numbers: np.ndarray,
+        sizes: Sequence[int],
+        weights: Sequence[float],
+        standardize: bool = True,
+    ) -> Encoding:
         """Learn the map.
 
         Parameters
@@ -64,12 +74,14 @@ class Encoding:
             How many levels each of the k columns has; 0 for numbers.
         weights : sequence of float
             How much each of them counts; 1 is usual.
+        standardize : bool
+            False leaves numbers as they are.
 
         Returns
         -------
         Encoding
         """
-        constants = np.full(numbers.shape[1], np.nan)
+        constants, usual = np.full((2, numbers.shape[1]), np.nan)
         owners: list[int] = []
         levels: list[int] = []
         centre: list[float] = []
@@ -77,15 +89,19 @@ class Encoding:
         for j, (size, weight) in enumerate(zip(sizes, weights, strict=True)):
             seen = numbers[~np.isnan(numbers[:, j]), j]
             if is_constant(seen[:, None], np.ones((len(seen), 1), dtype=bool))[0]:
-                constants[j] = seen[0]
+                constants[j] = usual[j] = seen[0]
                 continue
             middle, spread = _one_hot_spread(seen, size) if size else _spread(seen)
+            usual[j] = np.argmax(middle) if size else middle[0]
+            if not (size or standardize):
+                middle, spread = [0.0], 1.0
             owners += [j] * len(middle)
             levels += range(size) if size else [-1]
             centre += middle
             scale += [spread / weight] * len(middle)
         return cls(
             constants,
+            usual,
             np.array(owners, dtype=np.intp),
             np.array(levels, dtype=np.intp),
             np.array(centre, dtype=np.float64),

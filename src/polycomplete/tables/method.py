@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from polycomplete.completers import Completer
 from polycomplete.methods import PMC
 
-__all__ = ["checked", "prepared"]
+__all__ = ["adapt", "checked", "prepared", "scales_itself"]
 
 
 def prepared(method: Any, seed: int | None, verbose: int) -> Any:
-    """Return a copy of a method that leaves scaling alone and follows our seed.
+    """Return a copy of a method that follows our seed.
 
     Parameters
     ----------
@@ -31,17 +32,64 @@ def prepared(method: Any, seed: int | None, verbose: int) -> Any:
     Examples
     --------
     >>> prepared(None, 3, 0)
-    PMC(random_state=3, scale=None)
+    PMC(random_state=3)
     """
     method = PMC() if method is None else clone(method)
     params = method.get_params(deep=False)
-    if "scale" in params:
-        method.set_params(scale=None)
     if seed is not None and params.get("random_state", seed) is None:
         method.set_params(random_state=seed)
     if verbose and "verbose" in params:
         method.set_params(verbose=verbose)
     return method
+
+
+def scales_itself(method: Any) -> bool:
+    """Return whether a method chooses the scale of its columns.
+
+    Parameters
+    ----------
+    method : estimator
+        Any.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> scales_itself(PMC()), scales_itself(PMC(scale=None))
+    (True, False)
+    """
+    return isinstance(method, Completer) and method.scale is not None
+
+
+def adapt(method: Any, owners: np.ndarray, scaled: bool) -> None:
+    """Tell a method what the columns of its matrix are.
+
+    Parameters
+    ----------
+    method : estimator
+        It is changed.
+    owners : ndarray of int, shape (m,)
+        The column of the table that each belongs to.
+    scaled : bool
+        Whether they are scaled already: then the method leaves that alone.
+
+    Returns
+    -------
+    None
+
+    Examples
+    --------
+    >>> method = PMC()
+    >>> adapt(method, np.array([0, 1]), scaled=True)
+    >>> method
+    PMC(scale=None)
+    """
+    if scaled and "scale" in method.get_params(deep=False):
+        method.set_params(scale=None)
+    if isinstance(method, Completer) and len(np.unique(owners)) < len(owners):
+        method._column_groups = owners
 
 
 def checked(method: Any, matrix: np.ndarray, completed: Any) -> np.ndarray:

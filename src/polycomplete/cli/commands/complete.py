@@ -239,7 +239,7 @@ def _counts(given: Table, made: Table, frame: Any, estimator: Any) -> dict[str, 
 def _expected(estimator: Any, frame: Any) -> dict[str, Any] | None:
     from polycomplete.cli.completing import expected_error
 
-    return expected_error(estimator, frame)
+    return expected_error(estimator)
 
 
 def _sentence(facts: dict[str, Any], seconds: float) -> str:
