@@ -134,7 +134,8 @@ def _columns(found: Any, names: list[str]) -> Any:
     """Return what an estimator gave back as a polars table."""
     if isinstance(found, pl.DataFrame):
         return found
-    return pl.DataFrame(np.ascontiguousarray(found), schema=names, orient="row")
+    columns = np.ascontiguousarray(np.transpose(found))
+    return pl.DataFrame(dict(zip(names, columns, strict=True)))
 
 
 def expected_error(estimator: Any, frame: Any) -> dict[str, Any] | None:

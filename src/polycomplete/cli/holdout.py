@@ -100,10 +100,10 @@ def hide(frame: Any, share: float, seed: int) -> tuple[Any, np.ndarray]:
     """
     there = np.column_stack([column.is_not_null().to_numpy() for column in frame])
     hidden = masks.hide(there, share, random_state=seed)[1]
-    left = [
-        pl.select(pl.when(pl.Series(~hidden[:, j])).then(column)).to_series().alias(column.name)
+    left = {
+        column.name: pl.select(pl.when(pl.Series(~hidden[:, j])).then(column)).to_series()
         for j, column in enumerate(frame)
-    ]
+    }
     return pl.DataFrame(left), hidden
 
 

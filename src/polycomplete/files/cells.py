@@ -136,7 +136,7 @@ def marked(given: Any, read: Any) -> dict[str, int]:
         return {}
     if str(texts.dtype) == "String":
         texts = texts.str.strip_chars()
-    counts = texts.value_counts(sort=True).rows()
+    counts = texts.alias("text").value_counts(sort=True).rows()
     return {str(text): count for text, count in counts if text != "" and text == text}
 
 
