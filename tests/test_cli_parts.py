@@ -286,12 +286,13 @@ def test_new_rows_know_the_same_words(run, tmp_path):
     (tmp_path / "a.csv").write_text(TYPED)
     arguments = ["--id", "id", "--method", "mean", "--save", "m.skops"]
     assert run("complete", "a.csv", *arguments).exit_code == 0
-    (tmp_path / "new.csv").write_text("x,y,kind\nnone,4,unknown\n")
-    done = run("apply", "m.skops", "new.csv", "--json", "-o", "out.csv")
+    (tmp_path / "new.csv").write_text("x,y,kind,more\nnone,4,unknown,\n")
+    done = run("apply", "m.skops", "new.csv", "-o", "out.csv")
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["completed"] == 1
-    x, y, kind = (tmp_path / "out.csv").read_text().splitlines()[1].split(",")
-    assert (y, kind) == ("4", "unknown")
+    assert "Completed 1 cells of 1 rows in " in done.stderr
+    assert "; 1 are still missing, in more." in done.stderr
+    x, y, kind, more = (tmp_path / "out.csv").read_text().splitlines()[1].split(",")
+    assert (y, kind, more) == ("4", "unknown", "")
     assert float(x) == pytest.approx(5, abs=1)
 
 

@@ -79,9 +79,9 @@ def read_binary(
         ) from None
     if not frame.width or not len(frame):
         raise TableFileError(f"{name} is empty; give a table with at least one row.")
-    read = [_meaning(column, markers, form) for column in frame]
-    counts = {given.name: marked(given, found) for given, found in zip(frame, read, strict=True)}
-    return Table(name, frame.select(read), form, marked=counts, **known)
+    meant = [_meaning(column, markers, form) for column in frame]
+    counts = {given.name: marked(given, found) for given, found in zip(frame, meant, strict=True)}
+    return Table(name, frame.select(meant), form, marked=counts, **known)
 
 
 def _meaning(column: Any, markers: Sequence[str], form: str) -> Any:

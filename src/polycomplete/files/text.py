@@ -74,10 +74,10 @@ def read_text(file: IO[bytes], name: str, how: Reading = PLAIN, usual: str = ","
         texts, numbers = _collect(_rows(rest, len(names)), names, name)
     if not len(texts):
         raise TableFileError(f"{name} has a header and no rows; give at least one row.")
-    read = [meaning(column, how.markers, how.decimal) for column in texts]
-    counts = {given.name: marked(given, found) for given, found in zip(texts, read, strict=True)}
+    meant = [meaning(column, how.markers, how.decimal) for column in texts]
+    counts = {given.name: marked(given, found) for given, found in zip(texts, meant, strict=True)}
     dialect = replace(dialect, header=raw if how.header else None)
-    return Table(name, texts.select(read), "csv", texts, dialect, numbers, marked=counts)
+    return Table(name, texts.select(meant), "csv", texts, dialect, numbers, marked=counts)
 
 
 def write_text(table: Table, file: IO[bytes], dialect: Dialect | None = None) -> None:
@@ -203,7 +203,7 @@ def _undecodable(file: IO[bytes], name: str, encoding: str, error: UnicodeError)
 
 def _first(lines: Iterator[tuple[int, list[str]]]) -> tuple[list[Any], Any]:
     """Return the blank lines at the beginning, and the first other line, or None."""
-    blank = []
+    blank: list[tuple[int, list[str]]] = []
     for line in lines:
         if not _is_blank(line[1]):
             return blank, line

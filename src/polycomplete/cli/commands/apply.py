@@ -66,7 +66,8 @@ def apply(
     done, left = missing - _missing(made), _missing(made)
     facts = {"model": model} | origin(given) | {"rows": len(frame), "completed": done}
     sentence = f"Completed {done} cells of {len(frame)} rows in {talk.seconds:.1f} s"
-    sentence += f"; {left} are still missing, in other columns." if left else "."
+    where = ", ".join(column.name for column in made.frame if column.null_count())
+    sentence += f"; {left} are still missing, in {where}." if left else "."
     talk.done(sentence, facts | {"still_missing": left})
 
 

@@ -151,10 +151,10 @@ def complete(
     # All is made before anything is written: a run that fails leaves nothing half done.
     model = _model(estimator) if save else None
     page = _report(report, estimator, given, frame, completed, ids or [], talk) if report else None
+    facts = _counts(given, made, frame, estimator) | {"method": method, "seed": seed}
     _write(made, output, model, save, force, talk)
     if page is not None:
         _write_report(page, str(report), force, talk)
-    facts = _counts(given, made, frame, estimator) | {"method": method, "seed": seed}
     talk.done(_sentence(facts, talk.seconds), facts)
 
 
