@@ -53,7 +53,7 @@ def test_complete_fills_what_is_missing_and_nothing_else(folder):
     command += ["--save", "model.skops", "--report", "report.html"]
     code, out, err = run(*command, cwd=folder)
     assert (code, out) == (0, ""), err
-    assert "Completed 12 of 160 cells (7.5%) by lrmc" in err
+    assert "Completed 12 of 200 cells (6.0%) by lrmc" in err
     assert "Output: data-complete.csv" in err
     before, after = cells(folder / "data.csv"), cells(folder / "data-complete.csv")
     assert before[0] == after[0]

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from typer.testing import CliRunner
@@ -254,6 +255,248 @@ def test_what_could_not_be_made_in_the_end_is_refused_at_once(run, tmp_path, mon
         assert done.exit_code == 1
         assert "install it by python -m pip install" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+#: Two columns that hang together, a kind, and what people write where they know nothing.
+TYPED = "id,x,y,kind\n" + "".join(
+    f"r{i},{'-' if i == 3 else i},{'None' if i == 5 else 2 * i},{kind}\n"
+    for i, kind in enumerate(["a", "unknown", "-", "a", "unknown", "", "b", "unknown", "b", "."])
+)
+
+
+def test_what_people_type_for_nothing_is_not_filled_in(run, tmp_path):
+    (tmp_path / "a.csv").write_text(TYPED)
+    arguments = ["--id", "id", "--method", "mean", "--report", "r.txt", "--json"]
+    done = run("complete", "a.csv", *arguments)
+    assert done.exit_code == 0, done.output
+    facts = json.loads(done.stdout)
+    assert (facts["completed"], facts["still_missing"]) == (5, 0)
+    assert facts["read_as_missing"] == {"-": 2, "None": 1, ".": 1}
+    assert "read as missing: '-' (2), 'None' (1), '.' (1); in x, y, kind" in done.stderr
+    assert "nothing is completed by 'unknown'; such cells (3) stay" in done.stderr
+    found = pl.read_csv(tmp_path / "a-complete.csv")
+    assert found["x"].dtype.is_numeric()
+    assert found["kind"].to_list()[:2] == ["a", "unknown"]
+    assert found["kind"].value_counts().filter(kind="unknown")["count"].item() == 3
+    assert {found["kind"][i] for i in (2, 5, 9)} <= {"a", "b"}
+    assert "3 of the cells counted as missing here say unknown" in (tmp_path / "r.txt").read_text()
+
+
+def test_new_rows_know_the_same_words(run, tmp_path):
+    (tmp_path / "a.csv").write_text(TYPED)
+    arguments = ["--id", "id", "--method", "mean", "--save", "m.skops"]
+    assert run("complete", "a.csv", *arguments).exit_code == 0
+    (tmp_path / "new.csv").write_text("x,y,kind,more\nnone,4,unknown,\n")
+    done = run("apply", "m.skops", "new.csv", "-o", "out.csv")
+    assert done.exit_code == 0, done.output
+    assert "Completed 1 cells of 1 rows in " in done.stderr
+    assert "; 1 are still missing, in more." in done.stderr
+    x, y, kind, more = (tmp_path / "out.csv").read_text().splitlines()[1].split(",")
+    assert (y, kind, more) == ("4", "unknown", "")
+    assert float(x) == pytest.approx(5, abs=1)
+
+
+def test_unknown_is_no_label(run, tmp_path):
+    labels = [*["a"] * 8, *["b"] * 8, *["unknown"] * 16, ""]
+    rows = "".join(f"{i},{i + 1},{2 * i},{label}\n" for i, label in enumerate(labels))
+    (tmp_path / "a.csv").write_text(f"x,y,z,kind\n{rows}")
+    done = run("classify", "a.csv", "--target", "kind", "--method", "lrmc", "--confidence", "p")
+    assert done.exit_code == 0, done.output
+    lines = (tmp_path / "a-classify.csv").read_text().splitlines()
+    assert lines[-2] == "31,32,62,unknown,"
+    found, sure = lines[-1].split(",")[3:]
+    assert found in ("a", "b")
+    assert sure != ""
+
+
+def test_a_column_of_such_words_only_is_left_alone(run, tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n1,none\n,unknown\n3,\n")
+    done = run("complete", "a.csv", "--method", "mean")
+    assert "column 'y' holds no text but none or unknown or missing" in done.stderr
+    assert "Completed 1 of 6 cells (16.7%) by mean" in done.stderr
+    assert "Still missing: 1 cells, in columns that are left alone (y)." in done.stderr
+
+
+def test_every_command_takes_a_column_without_a_name(run, tmp_path):
+    rows = "".join(f"{i},{i},{'' if i % 5 == 0 else 2 * i},{'ab'[i > 9]}\n" for i in range(20))
+    (tmp_path / "a.csv").write_text(f",x,y,kind\n{rows}")
+    for command in (
+        ["check", "a.csv"],
+        ["compare", "a.csv", "--methods", "mean,knn", "--repeats", "1"],
+        ["complete", "a.csv", "--method", "mean", "--save", "m.skops"],
+        ["classify", "a.csv", "--target", "kind", "--method", "mean"],
+        ["cluster", "a.csv", "-k", "2", "--method", "mean"],
+    ):
+        done = run(*command)
+        assert done.exit_code == 0, (command, done.output)
+        assert done.stderr.count("the first column has no name and numbers the rows") == 1
+    done = run("apply", "m.skops", "a.csv", "-o", "b.csv")
+    assert (done.exit_code, (tmp_path / "b.csv").read_text()[:8]) == (0, ",x,y,kin")
+    # One that does not number the rows is a column like others.
+    rows = "".join(f"{i % 4},{i},{'' if i % 5 == 0 else 2 * i}\n" for i in range(20))
+    (tmp_path / "c.csv").write_text(f",x,y\n{rows}")
+    for command in (["check", "c.csv"], ["compare", "c.csv", "--methods", "mean,knn"]):
+        done = run(*command)
+        assert (done.exit_code, "numbers the rows" in done.stderr) == (0, False), done.output
+
+
+def test_columns_may_be_called_like_a_pattern_or_a_count(run, tmp_path):
+    (tmp_path / "a.csv").write_text("*,x,count\n1,3,a\n,,b\n5,6,\n8,9,a\n")
+    done = run("complete", "a.csv", "--method", "mean", "--id", "x", "--json")
+    assert done.exit_code == 0, done.output
+    facts = json.loads(done.stdout)
+    assert (facts["used_columns"], facts["missing_where_left_alone"]) == (2, {"x": 1})
+    done = run("classify", "a.csv", "--target", "count", "--method", "mean")
+    assert done.exit_code == 0, done.output
+
+
+def test_the_recommended_command_reads_the_same_table(run, tmp_path):
+    rows = "".join(f"r{i}\t{i},5\t{-9 if i % 5 == 0 else i}\n" for i in range(20))
+    (tmp_path / "a b.csv").write_bytes(f"who\tgr\u00f6\u00dfe\ty\n{rows}".encode("latin-1"))
+    options = ["--id", "who", "--missing", "-9", "--missing", "not known", "--delimiter", "tab"]
+    options += ["--encoding", "latin-1", "--decimal", ","]
+    done = run("check", "a b.csv", *options, "--json")
+    assert done.exit_code == 0, done.output
+    facts = json.loads(done.stdout)
+    words = shlex.split(facts["recommended"]["command"])
+    assert words[:3] == ["polycomplete", "complete", "a b.csv"]
+    assert words[3:-2] == options
+    assert facts["recommended"]["command"] in run("check", "a b.csv", *options).stdout
+    assert run(*words[1:], "--method", "mean").exit_code == 0
+    given = "1;2\n3;\n4;5\n6;7\n8;9\n10;11\n"
+    found = run("check", "-", "--no-header", "--json", given=given)
+    best = json.loads(found.stdout)["recommended"]["command"]
+    assert best.startswith("polycomplete complete - --no-header --method ")
+
+
+def test_sheets_are_chosen_and_those_left_out_named(run, tmp_path):
+    with pd.ExcelWriter(tmp_path / "a.xlsx", engine="xlsxwriter") as book:
+        for name in ("May", "June 2"):
+            cells = {"a": range(20), "b": [None if i % 6 == 2 else i for i in range(20)]}
+            pd.DataFrame(cells).to_excel(book, sheet_name=name, index=False)
+    done = run("complete", "a.xlsx", "--method", "mean", "--sheet", "June 2", "--json")
+    assert json.loads(done.stdout)["sheet"] == "June 2"
+    assert "sheet 'June 2' is used, and not 'May'; --sheet takes another" in done.stderr
+    again = run("check", "a-complete.xlsx", "--sheet", "June 2", "--json")
+    assert json.loads(again.stdout)["missing"] == 0
+    done = run("check", "a.xlsx", "--sheet", "June 2")
+    assert "complete a.xlsx --sheet 'June 2' --method" in done.stdout
+    done = run("complete", "a.xlsx", "--sheet", "July", "-o", "b.xlsx")
+    assert (done.exit_code, "no sheet 'July'; it has 'May', 'June 2'" in done.stderr) == (3, True)
+
+
+def test_nothing_is_recommended_where_nothing_is_missing(run, tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n" + "".join(f"{i},{i * i}\n" for i in range(20)))
+    done = run("check", "a.csv")
+    assert done.exit_code == 0, done.output
+    assert "Nothing is missing in these columns: there is nothing to complete." in done.stdout
+    assert "Recommended" not in done.stdout
+    assert "dimensions" in done.stdout
+    facts = json.loads(run("check", "a.csv", "--json").stdout)
+    assert (facts["recommended"], facts["holdout"]) == (None, [])
+
+
+def test_rows_cannot_have_more_dimensions_than_columns(run, tmp_path):
+    rows = "".join(f"{i}.5,{'' if i % 5 == 0 else i * i}\n" for i in range(30))
+    (tmp_path / "a.csv").write_text(f"a,b\n{rows}")
+    facts = json.loads(run("check", "a.csv", "--json").stdout)
+    assert facts["intrinsic_dimension"] <= 2
+
+
+def test_rows_without_a_number_get_no_cluster(run, tmp_path):
+    rng = np.random.default_rng(0)
+    points = np.vstack([rng.normal(size=(10, 1)) * rng.normal(size=3) for _ in range(2)])
+    lines = ["who,a,b,c", *(f"p{i},{x},{y},{z}" for i, (x, y, z) in enumerate(points))]
+    lines[4] = "p3,,-,NA"
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    done = run("cluster", "a.csv", "-k", "2", "--method", "lrmc", "--id", "who", "--json")
+    assert done.exit_code == 0, done.output
+    facts = json.loads(done.stdout)
+    assert (sum(facts["sizes"]), facts["not_clustered"]) == (19, 1)
+    assert "rows without any number get no cluster: 1 (who p3)." in done.stderr
+    assert "of X" not in done.stderr
+    found = pl.read_csv(tmp_path / "a-cluster.csv")["cluster"]
+    assert found[3] is None
+    assert set(found.drop_nulls()) == {1, 2}
+    done = run("cluster", "a.csv", "-k", "2", "--method", "lrmc", "--id", "who", "--id", "a", "-f")
+    assert "get no cluster: 1 (line 5)." in done.stderr
+    (tmp_path / "b.csv").write_text("a,b\n1,2\n,\n")
+    assert "b.csv: 1 rows have a number; clustering needs two." in run("cluster", "b.csv").stderr
+
+
+def test_rows_are_named_by_id_or_by_line(run, tmp_path):
+    t = np.linspace(0, 1, 40)
+    cells = [[f"{value:.3f}" for value in row] for row in np.c_[t, t**2, t**3]]
+    for i in range(0, 40, 4):
+        cells[i][i % 3] = ""
+    cells[7] = ["", "", "0.3"]
+    said = {}
+    for word, names in {"who": [f"w{i}" for i in range(40)], "line": ["w"] * 40}.items():
+        lines = [f"{name},{','.join(row)}\n" for name, row in zip(names, cells, strict=True)]
+        lines.insert(5, "\n")  # rows from the fifth on are two and not one line below their number
+        (tmp_path / "a.csv").write_text("who,a,b,c\n" + "".join(lines))
+        for suffix in ("txt", "json", "html"):
+            arguments = ["--id", "who", "--report", f"r.{suffix}", "--force"]
+            assert run("complete", "a.csv", *arguments).exit_code == 0
+        said[word] = json.loads((tmp_path / "r.json").read_text())
+        first = said[word]["uncertain_cells"][0]["row"]
+        assert said[word]["rows_by"] == word
+        assert f"\n  {word} {first}, " in (tmp_path / "r.txt").read_text()
+        page = (tmp_path / "r.html").read_text()
+        assert f"<td><bdi>{first}</bdi></td>" in page
+        assert "count from 0" not in page
+        assert ("Lines count from 1." in page) == (word == "line")
+        rows = json.loads(run("check", "a.csv", "--id", "who", "--json").stdout)["by_row"]
+        assert rows["rows_by"] == word
+        assert {"who": "w7", "line": 10}[word] in rows["first_too_empty"]
+    ids, lines = ([one["row"] for one in said[word]["uncertain_cells"]] for word in said)
+    assert lines == [i + 2 + (i >= 5) for i in (int(one[1:]) for one in ids)]
+
+
+def test_a_report_that_cannot_be_made_fails_nothing_else(run, tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n2,\n3,6\n")
+    files = ["-o", "out.csv", "--save", "m.skops", "--report", "r.html"]
+
+    def broken(*_, **__):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("polycomplete.report.report.page", broken)
+    done = run("complete", "a.csv", "--method", "mean", *files, "--quiet")
+    assert done.exit_code == 0
+    assert done.stderr.startswith("note: the report could not be made (division by zero); ")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "m.skops", "out.csv"]
+    done = run("complete", "a.csv", "--method", "mean", *files, "--force", "--json")
+    assert "report could not be made" in json.loads(done.stdout)["notes"][0]
+
+
+def test_a_run_that_fails_leaves_nothing_in_the_way(run, tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n2,\n3,6\n")
+    command = ["complete", "a.csv", "--method", "mean", "-o", "out.csv", "--save", "m.skops"]
+
+    def broken(*_, **__):
+        raise persistence.ModelFileError("no")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(persistence, "_label", broken)
+        assert run(*command).exit_code == 3
+    with monkeypatch.context() as patch:
+        patch.setattr("polycomplete.files.formats._write", broken)
+        assert run(*command).exit_code == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+    assert run(*command).exit_code == 0
+
+
+def test_models_of_other_versions_are_noted(run, tmp_path):
+    model = LRMC().fit(np.arange(12.0).reshape(6, 2))
+    label = persistence._label(model)
+    label["libraries"]["scikit-learn"] = "0.1.2"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(persistence, "_label", lambda _: label)
+        persistence.save(model, tmp_path / "m.skops")
+    np.save(tmp_path / "new.npy", np.array([[4.0, np.nan]]))
+    done = run("apply", "m.skops", "new.npy")
+    assert done.exit_code == 0, done.output
+    assert "note: m.skops was saved with scikit-learn 0.1.2, and this is" in done.stderr
 
 
 def test_clusters_of_text_are_refused(run, tmp_path):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given
@@ -108,6 +109,67 @@ def test_missing_cells_have_many_names(tmp_path):
     assert table.frame["b"].to_list() == [None, None, "x", None, None]
 
 
+def test_signs_and_words_are_missing_among_numbers_and_days(tmp_path):
+    cells = ["-", "--", ".", "None", "n/A", "unknown", " MISSING "]
+    rows = "".join(f"{cell},{cell}\n" for cell in cells)
+    table = read_table(put(tmp_path, "a.csv", f"n,day\n1.5,2024-01-31\n{rows}"))
+    assert table.frame.dtypes == [pl.Float64, pl.Date]
+    assert table.frame.null_count().row(0) == (7, 7)
+    assert table.marked["n"] == dict.fromkeys(map(str.strip, cells), 1)
+    filled = table.completed(pl.DataFrame({"n": [0.0, 1, 2, 3, 4, 5, 6, 7]}))
+    assert filled.texts["n"].to_list() == ["1.5", *"1234567"]
+
+
+def test_signs_are_missing_in_text_and_words_stay(tmp_path):
+    table = read_table(put(tmp_path, "a.csv", "a\nred\n-\n--\n.\nN/a\nnone\nUnknown\n-\n"))
+    assert table.frame["a"].to_list() == ["red", *[None] * 4, "none", "Unknown", None]
+    assert table.marked["a"] == {"-": 2, "--": 1, ".": 1, "N/a": 1}
+    pl.DataFrame({"a": ["red", "-"]}).write_parquet(tmp_path / "a.parquet")
+    assert read_table(str(tmp_path / "a.parquet")).frame["a"].to_list() == ["red", "-"]
+
+
+def test_signs_and_words_of_excel_files(tmp_path):
+    day = pd.Timestamp("2024-01-31")
+    cells = {"n": [1.5, "-", 3], "day": [day, "none", None], "kind": ["x", ".", "none"]}
+    pd.DataFrame(cells).to_excel(tmp_path / "a.xlsx", index=False)
+    table = read_table(str(tmp_path / "a.xlsx"))
+    assert table.frame.rows() == [(1.5, day.date(), "x"), (None, None, None), (3, None, "none")]
+    assert table.marked == {"n": {"-": 1}, "day": {"none": 1}, "kind": {".": 1}}
+
+
+def test_one_sheet_of_an_excel_file_is_read_and_keeps_its_name(tmp_path):
+    path, out = str(tmp_path / "a.xlsx"), str(tmp_path / "b.xlsx")
+    with pd.ExcelWriter(path, engine="xlsxwriter") as book:
+        for name, value in (("May", 1.0), ("June 2", 2.0)):
+            pd.DataFrame({"a": [value, None]}).to_excel(book, sheet_name=name, index=False)
+        book.book.add_worksheet("none")
+    first, second = read_table(path), read_table(path, Reading(sheet="June 2"))
+    assert (first.frame["a"][0], first.sheet, first.other_sheets) == (1, "May", ("June 2", "none"))
+    assert (second.frame["a"][0], second.other_sheets) == (2, ("May", "none"))
+    write_table(second, out)
+    assert read_table(out, Reading(sheet="June 2")).frame.equals(second.frame)
+    with pytest.raises(TableFileError, match=r"a.xlsx holds no sheet 'July'; it has 'May', 'Ju"):
+        read_table(path, Reading(sheet="July"))
+    with pytest.raises(TableFileError, match=r"a\.xlsx is empty"):
+        read_table(path, Reading(sheet="none"))
+    FRAME.write_parquet(tmp_path / "a.parquet")
+    for other in (put(tmp_path, "a.csv", "a\n1\n"), str(tmp_path / "a.parquet")):
+        with pytest.raises(TableFileError, match=r"has no sheets; leave out --sheet"):
+            read_table(other, Reading(sheet="May"))
+
+
+def test_a_first_column_without_a_name_stays_so(tmp_path):
+    frame = pd.DataFrame({"a": [1.5, None]})
+    frame.to_csv(tmp_path / "a.csv")
+    frame.to_excel(tmp_path / "a.xlsx")
+    for suffix in ("csv", "xlsx"):
+        path = str(tmp_path / f"a.{suffix}")
+        for _ in range(2):
+            table = read_table(path)
+            assert table.frame.columns == ["", "a"]
+            write_table(table, path, force=True)
+
+
 def test_a_number_can_stand_for_missing_in_every_kind_of_file(tmp_path):
     np.save(tmp_path / "a.npy", np.array([[1, -9], [2, 3]]))
     table = read_table(str(tmp_path / "a.npy"), Reading(missing=("-9",)))
@@ -158,6 +220,28 @@ def test_blank_lines_are_skipped_and_lines_counted(tmp_path):
     table = read_table(put(tmp_path, "a.csv", 'a,b\n\n1,"two\nlines"\n\n2,x\n'))
     assert table.frame.rows() == [(1.0, "two\nlines"), (2.0, "x")]
     assert table.place(1, "b").endswith("a.csv, line 6, column 'b'")
+
+
+def test_lines_of_blanks_are_skipped(tmp_path):
+    table = read_table(put(tmp_path, "a.csv", "  \na,b\n1,2\n \t \n3,4\n  \n"))
+    assert table.frame.rows() == [(1, 2), (3, 4)]
+    assert table.lines.tolist() == [3, 5]
+    tabs = read_table(put(tmp_path, "a.tsv", "a\tb\n1\t2\n\t\n"))
+    assert tabs.frame.rows() == [(1, 2), (None, None)]
+
+
+def test_blank_lines_of_one_column_are_missing_cells(tmp_path):
+    path = put(tmp_path, "a.csv", 'a\n1\n\n  \n""\n2\n\n\n')
+    table = read_table(path)
+    assert table.frame["a"].to_list() == [1, None, None, None, 2]
+    assert table.lines.tolist() == [2, 3, 4, 5, 6]
+    write_table(table, str(tmp_path / "b.csv"))
+    assert (tmp_path / "b.csv").read_text() == 'a\n1\n\n  \n""\n2\n'
+    full = table.completed(pl.DataFrame({"a": [0.0, 7, 8, 9, 0]}))
+    write_table(full, str(tmp_path / "c.csv"))
+    assert (tmp_path / "c.csv").read_text() == "a\n1\n7\n8\n9\n2\n"
+    table = read_table(put(tmp_path, "d.csv", "\n1\n\n2"), Reading(header=False))
+    assert table.frame["column 1"].to_list() == [None, 1, None, 2]
 
 
 def test_a_column_is_added_in_both_forms(tmp_path):

@@ -4,6 +4,7 @@ import inspect
 import json
 import subprocess
 import sys
+import warnings
 import zipfile
 
 import numpy as np
@@ -201,6 +202,23 @@ def test_files_with_a_wrong_byte_are_refused(saved):
 def test_other_versions_are_refused(saved, changes, says):
     with pytest.raises(ModelFileError, match=says):
         load(relabelled(saved, **changes))
+
+
+def test_models_of_other_versions_are_loaded_with_a_warning(saved):
+    with zipfile.ZipFile(saved) as archive:
+        libraries = json.loads(archive.read("polycomplete.json"))["libraries"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load(saved)
+        near = ".".join([*np.__version__.split(".")[:2], "999"])
+        load(relabelled(saved, libraries=libraries | {"numpy": near}))
+    relabelled(saved, libraries=libraries | {"numpy": "1.2.3", "scikit-learn": "0.9"})
+    says = rf"saved with numpy 1\.2\.3, scikit-learn 0\.9, and this is numpy {np.__version__}, "
+    with pytest.warns(UserWarning, match=f"{says}.* fit the model again, or install") as found:
+        load(saved)
+    assert [one.filename for one in found] == [__file__]
+    with pytest.warns(UserWarning, match=r"saved with polycomplete 0\.0\.7, and this is"):
+        load(relabelled(saved, libraries=libraries, polycomplete="0.0.7"))
 
 
 @pytest.mark.parametrize(

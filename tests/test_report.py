@@ -345,9 +345,34 @@ def test_attention_is_drawn_to_what_needs_it():
     held = HeldOut(np.arange(20), none.astype(int), np.tile([-1.0, 1.0], 10), none, none)
     findings = Report(_with(fitted, held_out_=held), fitted._record).summary["findings"]
     texts = " ".join(finding["text"] for finding in findings if finding["level"] != "good")
-    assert "More than 80 % of the cells are missing in column “\u2068x1\u2069”" in texts
+    assert "More than 80 % of the cells are missing in column “x1”" in texts
     assert "hardly better than by filling in the mean or the most frequent label in" in texts
     assert "reached its largest number of iterations" in texts
+
+
+def test_invisible_marks_are_on_the_page_only():
+    X = HOLES.copy()
+    X[:52, 1] = np.nan
+    report = LRMC().fit(X).report_
+    for plain in (report.text(), report.json(), str(report.summary)):
+        assert "missing in column “x1”" in plain
+        assert not {"\u2068", "\u2069", r"\u2068"} & {*plain, *plain.split()}
+    assert "missing in column “\u2068x1\u2069”" in report.html()
+
+
+def test_rows_have_the_names_that_they_are_given(pmc):
+    plain = pmc.report_
+    assert (plain.summary["rows_by"], plain.summary["rows_from"]) == ("row", 0)
+    assert "Least certain cells (rows count from 0)" in plain.text()
+    assert "Rows count from 0." in plain.html()
+    named = Report.of(pmc, row_word="who", row_labels=[f"w\n{i}" for i in range(60)])
+    assert named.summary["rows_from"] is None
+    for part in (named.summary["uncertain_cells"], named.summary["undetermined_rows"]["first"]):
+        assert all(entry["row"].startswith("w ") for entry in part)
+    rows = [entry["row"] for entry in plain.summary["uncertain_cells"]]
+    assert [entry["row"] for entry in named.summary["uncertain_cells"]] == [f"w {i}" for i in rows]
+    assert f"\n  who w {rows[0]}, " in named.text()
+    assert "count from" not in named.text() + named.html()
 
 
 def test_columns_of_tables_that_hold_nothing_are_shown_as_such():

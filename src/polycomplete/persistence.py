@@ -10,6 +10,7 @@ import inspect
 import io
 import json
 import os
+import warnings
 import zipfile
 from importlib import import_module
 from importlib.metadata import version
@@ -21,11 +22,13 @@ from polycomplete._optional import need
 from polycomplete._version import __version__
 from polycomplete.files.whole import written_whole
 
-__all__ = ["FORMAT", "ModelFileError", "load", "save"]
+__all__ = ["FORMAT", "ModelFileError", "dumps", "load", "save"]
 
 #: Counted up whenever files of older versions can no longer be read.
 FORMAT = 1
 LABEL = "polycomplete.json"
+#: Libraries on whose version the answers of a model depend.
+SAME = ("numpy", "scikit-learn")
 #: The parts of the library whose classes may be in a file.
 OWN = {
     "clustering",
@@ -94,6 +97,29 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     array([[ 5., 50.]])
     >>> folder.cleanup()
     """
+    content = dumps(estimator)
+    with written_whole(path, force=True) as file:
+        file.write(content)
+
+
+def dumps(estimator: Any) -> bytes:
+    """Return the content of the file that :func:`save` writes.
+
+    Parameters
+    ----------
+    estimator : estimator
+        As for :func:`save`.
+
+    Returns
+    -------
+    bytes
+
+    Examples
+    --------
+    >>> from polycomplete import LRMC
+    >>> dumps(LRMC())[:2]
+    b'PK'
+    """
     skops = _skops()
     try:
         data = skops.dumps(estimator)
@@ -111,8 +137,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     content = io.BytesIO(data)
     with zipfile.ZipFile(content, "a") as archive:
         archive.writestr(LABEL, json.dumps(_label(estimator), indent=1))
-    with written_whole(path, force=True) as file:
-        file.write(content.getbuffer())
+    return content.getvalue()
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -134,6 +159,12 @@ def load(path: str | os.PathLike[str]) -> Any:
         Where the file is something else, damaged, of a newer version, or holds a type that is not
         on the list of those that are safe to load. Nothing of it has been run then.
 
+    Warns
+    -----
+    UserWarning
+        Where it was saved with another version (the first two numbers of it) of polycomplete, NumPy
+        or scikit-learn.
+
     Examples
     --------
     >>> import tempfile
@@ -145,7 +176,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> folder.cleanup()
     """
     data = Path(path).read_bytes()
-    _check_label(path, data)
+    label = _check_label(path, data)
+    _warn_of_versions(path, label)
     skops = _skops()
     try:
         types = skops.get_untrusted_types(data=data)
@@ -177,8 +209,8 @@ def _label(estimator: Any) -> dict[str, Any]:
     }
 
 
-def _check_label(path: str | os.PathLike[str], data: bytes) -> None:
-    """Raise where a file is no model, or one that this version does not know."""
+def _check_label(path: str | os.PathLike[str], data: bytes) -> dict[str, Any]:
+    """Return the label of a file; raise where it is no model, or one that we do not know."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             label = json.loads(archive.read(LABEL))
@@ -203,6 +235,32 @@ def _check_label(path: str | os.PathLike[str], data: bytes) -> None:
             f"{path} was saved by polycomplete {written} in format {known}, which this version "
             f"{__version__} no longer reads; make the model again."
         )
+    return dict(label)
+
+
+def _warn_of_versions(path: str | os.PathLike[str], label: dict[str, Any]) -> None:
+    """Warn where a model was saved with other versions of what its numbers depend on."""
+    saved = {"polycomplete": label["polycomplete"], **label.get("libraries", {})}
+    here = {"polycomplete": __version__, **{name: version(name) for name in SAME}}
+    others = [
+        name for name in here if name in saved and _release(saved[name]) != _release(here[name])
+    ]
+    if others:
+        old = ", ".join(f"{name} {saved[name]}" for name in others)
+        new = ", ".join(f"{name} {here[name]}" for name in others)
+        warnings.warn(
+            f"{path} was saved with {old}, and this is {new}: its answers may differ; fit the "
+            f"model again, or install the {'version' if len(others) == 1 else 'versions'} that it "
+            "was saved with.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _release(written: str) -> tuple[int, int]:
+    """Return the first two numbers of a version, between which answers may change."""
+    found = _number(str(written))
+    return found.major, found.minor
 
 
 def _number(written: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from polycomplete.cli import holdout
-from polycomplete.cli.completing import fit_transform, make
+from polycomplete.cli.completing import make
 from polycomplete.diagnostics import intrinsic_dimension
 
 __all__ = ["measure"]
@@ -33,15 +33,15 @@ def measure(
     frame : polars DataFrame
         The table, or some of its rows.
     methods : list of str
-        Names.
+        Names; none where nothing is missing.
     share, repeats, seed, step
         As in :func:`~polycomplete.cli.holdout.fill`.
 
     Returns
     -------
     dict
-        holdout: the ranking; recommended: method, settings, worthwhile; intrinsic_dimension, None
-        where it cannot be told; needed: how many cells a row needs.
+        holdout: the ranking; recommended: method, settings, worthwhile, or None without methods;
+        intrinsic_dimension, None where it cannot be told; needed: how many cells a row needs.
 
     Examples
     --------
@@ -53,18 +53,22 @@ def measure(
     'lrmc'
     """
     scores = [holdout.Score(name) for name in methods]
-    holdout.fill(scores, frame, share=share, repeats=repeats, seed=seed, step=step)
-    best, *others = holdout.ranked(scores)
-    plain = next((one.loss for one in others if one.method == "mean"), np.inf)
-    estimator = make(best.method, frame, seed)
-    dimension = _dimension(fit_transform(estimator, frame))
-    return {
-        "holdout": [one.facts() for one in holdout.ranked(scores)],
-        "recommended": {
+    recommended, completed = None, frame
+    if methods:
+        holdout.fill(scores, frame, share=share, repeats=repeats, seed=seed, step=step)
+        best, *others = holdout.ranked(scores)
+        plain = next((one.loss for one in others if one.method == "mean"), np.inf)
+        estimator = make(best.method, seed)
+        completed = estimator.fit_transform(frame)
+        recommended = {
             "method": best.method,
             "settings": _settings(estimator),
             "worthwhile": bool(best.loss < WORTHWHILE * plain),
-        },
+        }
+    dimension = _dimension(completed)
+    return {
+        "holdout": [one.facts() for one in holdout.ranked(scores)],
+        "recommended": recommended,
         "intrinsic_dimension": dimension,
         "needed": 1 if dimension is None else round(dimension) + 1,
     }
@@ -81,7 +85,8 @@ def _dimension(completed: Any) -> float | None:
     if X.shape[1] == 0 or len(np.unique(X, axis=0)) < 4:
         return None
     found = intrinsic_dimension(X)
-    return None if np.isnan(found) else round(found, 2)
+    # Rows cannot have more dimensions than columns, however evenly they are spread.
+    return None if np.isnan(found) else round(min(found, X.shape[1]), 2)
 
 
 def _settings(estimator: Any) -> dict[str, Any]:

@@ -11,8 +11,17 @@ import numpy as np
 from polycomplete.cli.failures import MISUSED, Failure
 from polycomplete.cli.talk import Talk
 from polycomplete.files import Table
+from polycomplete.files.cells import UNKNOWN, without
 
-__all__ = ["MOST_TEXTS", "are_numbers", "check_new", "find", "numbers", "sample", "usable"]
+__all__ = [
+    "MOST_TEXTS",
+    "check_new",
+    "find",
+    "learned_from",
+    "numbers",
+    "sample",
+    "usable",
+]
 
 #: A column with more different texts than this holds names, not kinds.
 MOST_TEXTS = 50
@@ -99,6 +108,9 @@ def usable(table: Table, ids: Iterable[str], talk: Talk) -> list[str]:
     """
     left = set(find(table, ids))
     used = []
+    if "" not in left and _numbers_rows(table.frame.to_series(0)):
+        talk.note("the first column has no name and numbers the rows; it is left alone.")
+        left.add("")
     for column in table.frame:
         if column.name in left:
             continue
@@ -114,6 +126,54 @@ def usable(table: Table, ids: Iterable[str], talk: Talk) -> list[str]:
     return used
 
 
+def _numbers_rows(column: Any) -> bool:
+    """Return whether a column is what data frames write before their own: the index of the rows."""
+    whole = column.name == "" and column.dtype.is_integer()
+    return bool(whole and not column.null_count() and column.n_unique() == len(column))
+
+
+def learned_from(table: Table, names: list[str], talk: Talk) -> Any:
+    """Return columns as a method sees them: cells that say that they are unknown are missing there.
+
+    So no cell is ever completed by such a word, and where one stands it stays.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    names : list of str
+        Of the columns.
+    talk : Talk
+        Where to say it.
+
+    Returns
+    -------
+    polars DataFrame
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> table = Table("a.csv", pl.DataFrame({"kind": ["red", "unknown"]}))
+    >>> learned_from(table, ["kind"], Talk())["kind"].to_list()
+    ['red', None]
+    """
+    frame = table.frame[names]
+    known = [_known(column) for column in frame]
+    for column, less in zip(frame, known, strict=True):
+        stay = less.null_count() - column.null_count()
+        if stay and column.null_count():
+            words = sorted(set(column.filter(less.is_null()).drop_nulls().str.strip_chars()))
+            talk.note(
+                f"column {column.name!r}: nothing is completed by {' or '.join(map(repr, words))}; "
+                f"such cells ({stay}) stay as they are."
+            )
+    return frame.with_columns(known)
+
+
+def _known(column: Any) -> Any:
+    return without(column, UNKNOWN) if str(column.dtype) == "String" else column
+
+
 def _unusable(column: Any) -> str | None:
     """Return why a column is left alone; None where it is used."""
     dtype = column.dtype
@@ -122,6 +182,9 @@ def _unusable(column: Any) -> str | None:
     if dtype.is_numeric() or dtype.is_temporal() or str(dtype) == "Boolean":
         return None
     if str(dtype).startswith(("String", "Categorical", "Enum")):
+        column = _known(column)
+        if column.null_count() == len(column):
+            return f"holds no text but {' or '.join(UNKNOWN)}, and is left alone"
         count = column.drop_nulls().n_unique()
         if count <= MOST_TEXTS:
             return None
@@ -133,7 +196,7 @@ def _has_commas(column: Any) -> bool:
     """Return whether a column of text holds numbers with a comma before their decimals."""
     if str(column.dtype) != "String":
         return False
-    cells = column.drop_nulls().str
+    cells = _known(column).drop_nulls().str
     return bool(cells.contains(r"^\s*[+-]?\d+(,\d+)?\s*$").all() and cells.contains(",").any())
 
 
@@ -160,13 +223,13 @@ def numbers(table: Table, ids: Iterable[str], talk: Talk) -> Any:
     >>> numbers(table, [], Talk(quiet=True)).columns
     ['age']
     """
-    frame = table.frame.select(usable(table, ids, talk))
+    frame = table.frame[usable(table, ids, talk)]
     odd = [column.name for column in frame if not column.dtype.is_numeric()]
     if odd:
         talk.note(f"columns without numbers are left alone: {_listed(odd)}.")
     if len(odd) == frame.width:
         raise Failure(f"{table.name} has no column of numbers.")
-    return frame.drop(odd)
+    return frame[[name for name in frame.columns if name not in odd]]
 
 
 def sample(frame: Any, rows: int, seed: int, talk: Talk) -> Any:
@@ -198,27 +261,6 @@ def sample(frame: Any, rows: int, seed: int, talk: Talk) -> Any:
     talk.note(f"{rows} of {len(frame)} rows are used, drawn at random (--rows).")
     chosen = np.random.default_rng(seed).choice(len(frame), rows, replace=False)
     return frame[np.sort(chosen)]
-
-
-def are_numbers(frame: Any) -> bool:
-    """Return whether a table is a matrix of numbers.
-
-    Parameters
-    ----------
-    frame : polars DataFrame
-        The columns in question.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> are_numbers(pl.DataFrame({"a": [1.5]})), are_numbers(pl.DataFrame({"a": ["x"]}))
-    (True, False)
-    """
-    return all(dtype.is_numeric() for dtype in frame.dtypes)
 
 
 def _listed(names: list[str]) -> str:

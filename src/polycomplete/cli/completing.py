@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from polycomplete import methods
-from polycomplete.cli.columns import are_numbers
 from polycomplete.tables import TableCompleter
 
-__all__ = ["as_input", "expected_error", "fit_transform", "make", "transform"]
+__all__ = ["as_input", "judged", "make", "method_of", "transform"]
 
 BLOCK = 4096  # rows that are completed between two steps of the progress
 
 
-def make(method: str, frame: Any, seed: int) -> Any:
-    """Return the estimator that completes a table: the method itself where all is numbers.
+def method_of(name: str, seed: int) -> Any:
+    """Return the method that completes a matrix.
 
     Parameters
     ----------
-    method : str
+    name : str
         Its name.
-    frame : polars DataFrame
-        What it will be fitted to.
     seed : int
         For everything random.
 
@@ -35,18 +33,35 @@ def make(method: str, frame: Any, seed: int) -> Any:
 
     Examples
     --------
-    >>> make("knn", pl.DataFrame({"a": [1.5, None]}), seed=0)
-    KNNImputer()
-    >>> make("knn", pl.DataFrame({"a": ["x", None]}), seed=0).method
-    KNNImputer()
+    >>> method_of("knn", seed=0), method_of("pmc-w", seed=0)
+    (KNNImputer(), PMC(random_state=0))
     """
     try:
-        estimator = methods.get(method, random_state=seed)
+        return methods.get(name, random_state=seed)
     except TypeError:  # nothing about it is random
-        estimator = methods.get(method)
-    if are_numbers(frame):
-        return estimator
-    return TableCompleter(estimator, unseen="missing", random_state=seed)
+        return methods.get(name)
+
+
+def make(name: str, seed: int) -> TableCompleter:
+    """Return what completes a table by a method.
+
+    Parameters
+    ----------
+    name : str
+        That of the method.
+    seed : int
+        For everything random.
+
+    Returns
+    -------
+    TableCompleter
+
+    Examples
+    --------
+    >>> make("knn", seed=0).method
+    KNNImputer()
+    """
+    return TableCompleter(method_of(name, seed), unseen="missing", random_state=seed)
 
 
 def as_input(estimator: Any, frame: Any) -> Any:
@@ -65,36 +80,13 @@ def as_input(estimator: Any, frame: Any) -> Any:
 
     Examples
     --------
-    >>> as_input(make("mean", pl.DataFrame({"a": [1]}), 0), pl.DataFrame({"a": [1, None]})).rows()
+    >>> as_input(method_of("mean", 0), pl.DataFrame({"a": [1, None]})).rows()
     [(1.0,), (nan,)]
     """
     if isinstance(estimator, TableCompleter):
         return frame
     kept = all(dtype == pl.Float32 for dtype in frame.dtypes)
     return frame.cast(pl.Float32 if kept else pl.Float64).fill_null(float("nan"))
-
-
-def fit_transform(estimator: Any, frame: Any) -> Any:
-    """Fit an estimator to a table; return the table completed.
-
-    Parameters
-    ----------
-    estimator : estimator
-        It is fitted.
-    frame : polars DataFrame
-        The table.
-
-    Returns
-    -------
-    polars DataFrame
-
-    Examples
-    --------
-    >>> frame = pl.DataFrame({"a": [1.0, None, 3.0]})
-    >>> fit_transform(make("mean", frame, 0), frame)["a"].to_list()
-    [1.0, 2.0, 3.0]
-    """
-    return _columns(estimator.fit_transform(as_input(estimator, frame)), frame.columns)
 
 
 def transform(estimator: Any, frame: Any, step: Callable[[str], None]) -> Any:
@@ -116,7 +108,7 @@ def transform(estimator: Any, frame: Any, step: Callable[[str], None]) -> Any:
     Examples
     --------
     >>> frame = pl.DataFrame({"a": [1.0, 3.0]})
-    >>> fitted = make("mean", frame, 0).fit(frame)
+    >>> fitted = make("mean", 0).fit(frame)
     >>> transform(fitted, pl.DataFrame({"a": [None]}, schema={"a": pl.Float64}), print).item()
     1 of 1 rows
     2.0
@@ -133,27 +125,31 @@ def _columns(found: Any, names: list[str]) -> Any:
     """Return what an estimator gave back as a polars table."""
     if isinstance(found, pl.DataFrame):
         return found
-    return pl.DataFrame(np.ascontiguousarray(found), schema=names, orient="row")
+    columns = np.ascontiguousarray(np.transpose(found))
+    return pl.DataFrame(dict(zip(names, columns, strict=True)))
 
 
-def expected_error(estimator: Any) -> dict[str, Any] | None:
-    """Return the error on observed cells that a fit had hidden, as its report has it.
+def judged(estimator: Any) -> dict[str, Any]:
+    """Return what held-out cells say of a fit, as its report has it.
 
     Parameters
     ----------
-    estimator : estimator
+    estimator : TableCompleter or None
         Fitted.
 
     Returns
     -------
-    dict or None
-        cells, relative, interval; None where the fit hid nothing, or too little.
+    dict
+        expected_error, wrong_labels and fallback_columns.
 
     Examples
     --------
     >>> frame = pl.DataFrame({"a": [1.0, None]})
-    >>> expected_error(make("mean", frame, 0).fit(frame)) is None
-    True
+    >>> judged(make("mean", 0).fit(frame))
+    {'expected_error': None, 'wrong_labels': None, 'fallback_columns': []}
     """
-    found: dict[str, Any] | None = estimator.report_.summary["expected_error"]
+    found = {"expected_error": None, "wrong_labels": None, "fallback_columns": []}
+    with suppress(Exception):  # whatever it is: hours of work must not be lost for a sentence
+        summary = estimator.report_.summary
+        found = {name: summary[name] for name in found}
     return found

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from polycomplete.cli.completing import make
+from polycomplete.cli.completing import make, method_of
 from polycomplete.cli.failures import MISUSED, UNWRITABLE, Failure
 from polycomplete.cli.talk import Talk
 from polycomplete.dask import complete_parquet
@@ -60,7 +60,9 @@ def complete_folder(
     if not files:
         what = "has no .parquet file" if Path(source).is_dir() else "is no folder"
         raise Failure(f"{source} {what}; --backend dask takes a folder of Parquet files.", MISUSED)
-    estimator = make(method, pl.scan_parquet(files[0]).head(0).collect(), seed)
+    columns = pl.scan_parquet(files[0]).collect_schema().dtypes()
+    numbers = all(dtype.is_numeric() for dtype in columns)
+    estimator = (method_of if numbers else make)(method, seed)
     if not isinstance(estimator, BlockCompleter | TableCompleter):
         raise Failure(f"{method} needs all rows at once; take pmc-w, pmc-s or nlmc.", MISUSED)
     try:

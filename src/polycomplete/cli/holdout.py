@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from polycomplete import masks
-from polycomplete.cli.completing import fit_transform, make
+from polycomplete.cli.completing import make
 
 __all__ = ["Score", "fill", "hide", "ranked", "score"]
 
@@ -100,10 +100,10 @@ def hide(frame: Any, share: float, seed: int) -> tuple[Any, np.ndarray]:
     """
     there = np.column_stack([column.is_not_null().to_numpy() for column in frame])
     hidden = masks.hide(there, share, random_state=seed)[1]
-    left = [
-        pl.select(pl.when(pl.Series(~hidden[:, j])).then(column)).to_series().alias(column.name)
+    left = {
+        column.name: pl.select(pl.when(pl.Series(~hidden[:, j])).then(column)).to_series()
         for j, column in enumerate(frame)
-    ]
+    }
     return pl.DataFrame(left), hidden
 
 
@@ -206,7 +206,7 @@ def fill(
 def _try(one: Score, frame: Any, holes: Any, hidden: np.ndarray, seed: int) -> None:
     begin = time.perf_counter()
     try:
-        completed = fit_transform(make(one.method, holes, seed), holes)
+        completed = make(one.method, seed).fit_transform(holes)
         error, wrong = score(frame, completed, hidden)
     except (ValueError, TypeError, ArithmeticError, MemoryError) as failure:
         one.failure = " ".join(str(failure).split()) or type(failure).__name__

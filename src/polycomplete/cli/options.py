@@ -15,7 +15,7 @@ import typer
 from polycomplete.cli.talk import Talk
 from polycomplete.files.reading import Reading
 
-__all__ = ["METHODS", "grouped"]
+__all__ = ["METHODS", "grouped", "spelled"]
 
 #: The names of :mod:`polycomplete.methods`, here too because that one takes a second to load.
 METHODS = (
@@ -82,7 +82,7 @@ _Missing = Annotated[
         metavar="TEXT",
         show_default=False,
         help="Text or number that stands for a missing cell, besides the usual (nothing, NA, N/A, "
-        "NaN, NULL, ?). May be given several times.",
+        "NaN, NULL, ?, -, --, .). May be given several times.",
         rich_help_panel="How to read the table",
     ),
 ]
@@ -122,6 +122,16 @@ _Header = Annotated[
         rich_help_panel="How to read the table",
     ),
 ]
+_Sheet = Annotated[
+    str | None,
+    typer.Option(
+        "--sheet",
+        metavar="NAME",
+        show_default=False,
+        help="The sheet of an Excel file; the first by default.",
+        rich_help_panel="How to read the table",
+    ),
+]
 _Quiet = Annotated[
     bool,
     typer.Option(
@@ -150,9 +160,43 @@ def _reading(
     encoding: _Encoding = "utf-8",
     decimal: _Decimal = ".",
     header: _Header = True,
+    sheet: _Sheet = None,
 ) -> Reading:
     delimiter = "\t" if delimiter in ("tab", r"\t") else delimiter
-    return Reading(delimiter, tuple(missing or ()), encoding, decimal, header)
+    return Reading(delimiter, tuple(missing or ()), encoding, decimal, header, sheet)
+
+
+def spelled(how: Reading) -> list[str]:
+    r"""Return the options of the command line that read a table in the same way.
+
+    Parameters
+    ----------
+    how : Reading
+        How a table was read.
+
+    Returns
+    -------
+    list of str
+        Without those that are as by default.
+
+    Examples
+    --------
+    >>> spelled(Reading(delimiter="\t", missing=("-9",)))
+    ['--missing', '-9', '--delimiter', 'tab']
+    """
+    usual = Reading()
+    words = [word for text in how.missing for word in ("--missing", text)]
+    if how.delimiter is not None:
+        words += ["--delimiter", "tab" if how.delimiter == "\t" else how.delimiter]
+    if how.encoding != usual.encoding:
+        words += ["--encoding", how.encoding]
+    if how.decimal != usual.decimal:
+        words += ["--decimal", how.decimal]
+    if not how.header:
+        words.append("--no-header")
+    if how.sheet is not None:
+        words += ["--sheet", how.sheet]
+    return words
 
 
 def _talk(quiet: _Quiet = False, json: _Json = False, debug: _Debug = False) -> Talk:
@@ -193,7 +237,7 @@ def grouped(
     wanted = [name for name in inspect.signature(function).parameters if name in GROUPS]
     parts = {name: _parameters(GROUPS[name]) for name in wanted}
     own = [p for p in _parameters(function) if p.name not in GROUPS]
-    spelled = [*own, *(p for part in parts.values() for p in part)]
+    every = [*own, *(p for part in parts.values() for p in part)]
 
     def command(**values: Any) -> None:
         made = {
@@ -203,8 +247,8 @@ def grouped(
         call(function, **values, **made)
 
     command.__name__, command.__doc__ = function.__name__, function.__doc__
-    command.__signature__ = inspect.Signature(spelled)  # type: ignore[attr-defined]
-    command.__annotations__ = {p.name: p.annotation for p in spelled}
+    command.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in every}
     return command
 
 

@@ -79,10 +79,10 @@ class Talk:
         """How long the command has been running."""
         return time.perf_counter() - self.begin
 
-    def note(self, message: str) -> None:
-        """Say something worth knowing."""
+    def note(self, message: str, always: bool = False) -> None:
+        """Say something worth knowing; ``always`` where also a quiet command must say it."""
         self.notes.append(message)
-        if not self.quiet:
+        if always or not self.quiet:
             self.error(f"note: {message}")
 
     def wrote(self, what: str, path: str) -> None:
@@ -122,7 +122,8 @@ class Talk:
         width = None if sys.stdout.isatty() else WIDE
         console = Console(width=width, highlight=False, markup=False, emoji=False)
         for rendering in renderings:
-            console.print(rendering)
+            # A line stays one, so that a command in it can be pasted.
+            console.print(rendering, soft_wrap=isinstance(rendering, str))
 
     @contextmanager
     def working(self, what: str, total: int | None = None) -> Iterator[Step]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import IO, Any
 
 import numpy as np
 
 from polycomplete._optional import need
-from polycomplete.files.cells import MARKERS, meaning
+from polycomplete.files.cells import MARKERS, marked, meaning
 from polycomplete.files.table import Table, TableFileError
 
 __all__ = ["BINARY", "read_binary", "write_binary"]
@@ -24,7 +25,17 @@ BINARY = {
 }
 
 
-def read_binary(file: IO[bytes], name: str, form: str, markers: Sequence[str] = MARKERS) -> Table:
+#: How an Excel day is written where text stands in the same column.
+MIDNIGHT = r"^(\d{4}-\d{2}-\d{2}) 00:00:00$"
+
+
+def read_binary(
+    file: IO[bytes],
+    name: str,
+    form: str,
+    markers: Sequence[str] = MARKERS,
+    sheet: str | None = None,
+) -> Table:
     """Read a table from a binary file.
 
     Parameters
@@ -37,6 +48,8 @@ def read_binary(file: IO[bytes], name: str, form: str, markers: Sequence[str] = 
         One of :data:`BINARY`.
     markers : sequence of str
         What stands for a missing cell, besides null and NaN.
+    sheet : str, optional
+        Of an Excel file; the first by default.
 
     Returns
     -------
@@ -50,8 +63,11 @@ def read_binary(file: IO[bytes], name: str, form: str, markers: Sequence[str] = 
     >>> read_binary(file, "a.npy", "npy").frame.rows()
     [(1.0, None)]
     """
+    if sheet is not None and form != "excel":
+        raise TableFileError(f"{name} is a {BINARY[form]} and has no sheets; leave out --sheet.")
+    read = _READERS[form] if form != "excel" else partial(_read_excel, sheet=sheet)
     try:
-        frame, key = _READERS[form](file)
+        frame, known = read(file)
     except ImportError:
         raise
     except TableFileError as error:
@@ -63,8 +79,18 @@ def read_binary(file: IO[bytes], name: str, form: str, markers: Sequence[str] = 
         ) from None
     if not frame.width or not len(frame):
         raise TableFileError(f"{name} is empty; give a table with at least one row.")
-    frame = frame.select(meaning(c, markers, numbers=form == "excel") for c in frame)
-    return Table(name, frame, form, key=key)
+    meant = [_meaning(column, markers, form) for column in frame]
+    counts = {given.name: marked(given, found) for given, found in zip(frame, meant, strict=True)}
+    return Table(name, frame.select(meant), form, marked=counts, **known)
+
+
+def _meaning(column: Any, markers: Sequence[str], form: str) -> Any:
+    """Return what a column means; people type into Excel files, and programs write the others."""
+    if form == "excel" and str(column.dtype) == "String":
+        days = meaning(column.str.replace(MIDNIGHT, "${1}"), markers)
+        if days.dtype.is_temporal():
+            return days
+    return meaning(column, markers, numbers=form == "excel")
 
 
 def write_binary(table: Table, file: IO[bytes], form: str) -> None:
@@ -98,7 +124,9 @@ def write_binary(table: Table, file: IO[bytes], form: str) -> None:
     elif form == "excel":
         need("xlsxwriter", "excel", "Writing an Excel file")
         buffer = io.BytesIO()  # the library wants to move around in it
-        table.frame.write_excel(buffer)
+        # Excel wants a header in every column of a table: a blank stands for none.
+        frame = table.frame.rename({"": " "}) if "" in table.frame.columns else table.frame
+        frame.write_excel(buffer, worksheet=table.sheet)
         file.write(buffer.getbuffer())
     elif form == "npy":
         np.save(file, _matrix(table))
@@ -118,25 +146,41 @@ def _matrix(table: Table) -> np.ndarray:
     return np.asarray(table.frame.to_numpy())
 
 
-def _read_parquet(file: IO[bytes]) -> tuple[Any, str]:
-    return need("polars", "cli", "Reading a table").read_parquet(file), "X"
+#: A frame, and what else is known of the table.
+Read = tuple[Any, dict[str, Any]]
 
 
-def _read_arrow(file: IO[bytes]) -> tuple[Any, str]:
-    return need("polars", "cli", "Reading a table").read_ipc(file), "X"
+def _read_parquet(file: IO[bytes]) -> Read:
+    return need("polars", "cli", "Reading a table").read_parquet(file), {}
 
 
-def _read_excel(file: IO[bytes]) -> tuple[Any, str]:
+def _read_arrow(file: IO[bytes]) -> Read:
+    return need("polars", "cli", "Reading a table").read_ipc(file), {}
+
+
+def _read_excel(file: IO[bytes], sheet: str | None = None) -> Read:
     pl = need("polars", "excel", "Reading a table")
-    need("fastexcel", "excel", "Reading an Excel file")
-    return pl.read_excel(file.read(), infer_schema_length=None), "X"
+    fastexcel = need("fastexcel", "excel", "Reading an Excel file")
+    content = file.read()
+    sheets = fastexcel.read_excel(content).sheet_names
+    if sheet is not None and sheet not in sheets:
+        raise TableFileError(f"no sheet {sheet!r}; it has {', '.join(map(repr, sheets))}")
+    chosen = sheets[0] if sheet is None else sheet
+    frame = pl.read_excel(
+        content, sheet_name=chosen, infer_schema_length=None, raise_if_empty=False
+    )
+    first = frame.columns[:1]
+    if first and (first[0] == "__UNNAMED__0" or not first[0].strip()):
+        frame = frame.rename({first[0]: ""})
+    others = tuple(one for one in sheets if one != chosen)
+    return frame, {"sheet": chosen, "other_sheets": others}
 
 
-def _read_npy(file: IO[bytes]) -> tuple[Any, str]:
-    return _frame(np.load(file, allow_pickle=False)), "X"
+def _read_npy(file: IO[bytes]) -> Read:
+    return _frame(np.load(file, allow_pickle=False)), {}
 
 
-def _read_npz(file: IO[bytes]) -> tuple[Any, str]:
+def _read_npz(file: IO[bytes]) -> Read:
     with np.load(file, allow_pickle=False) as archive:
         keys = list(archive)
         key = "X" if "X" in keys else keys[0] if len(keys) == 1 else None
@@ -144,7 +188,7 @@ def _read_npz(file: IO[bytes]) -> tuple[Any, str]:
             raise TableFileError(
                 f"{len(keys)} arrays ({', '.join(keys[:5])}) and none called X; name the table X"
             )
-        return _frame(archive[key]), key
+        return _frame(archive[key]), {"key": key}
 
 
 def _frame(array: np.ndarray) -> Any:
@@ -160,7 +204,7 @@ def _frame(array: np.ndarray) -> Any:
     )
 
 
-_READERS: dict[str, Callable[[IO[bytes]], tuple[Any, str]]] = {
+_READERS: dict[str, Callable[[IO[bytes]], Read]] = {
     "parquet": _read_parquet,
     "arrow": _read_arrow,
     "excel": _read_excel,

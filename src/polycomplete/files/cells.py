@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from polycomplete._optional import need
 
-__all__ = ["MARKERS", "as_text", "meaning"]
+__all__ = ["MARKERS", "SIGNS", "UNKNOWN", "as_text", "marked", "meaning", "without"]
 
 #: What stands for a missing cell in text, whatever surrounds it of blanks.
 MARKERS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
+#: What people type into a cell that they have nothing for, in small letters.
+SIGNS = ("-", "--", ".", "n/a")
+#: Words that say so too. In a column of numbers or days they are missing cells; in one of text they
+#: may be a label like any other, and stay, but nothing should ever be completed by them.
+UNKNOWN = ("none", "unknown", "missing")
 #: Digits with a zero before them are a code, such as 007 or a postcode, and not a number.
 CODE = r"^[+-]?0\d+$"
 WHOLE = r"^[+-]?\d+$"
@@ -31,7 +36,7 @@ def meaning(
     decimal : str
         What stands before the decimals of a number in text.
     numbers : bool
-        Whether text may be turned into numbers.
+        Whether people typed the text: it may be turned into numbers, and :data:`SIGNS` are missing.
 
     Returns
     -------
@@ -53,12 +58,16 @@ def meaning(
     ['007', '008', None]
     >>> meaning(pl.Series([1.5, -9.0]), ["-9"]).to_list()
     [1.5, None]
+    >>> meaning(pl.Series(["1.5", "-", "None"])).to_list()
+    [1.5, None, None]
+    >>> meaning(pl.Series(["red", "-", "None"])).to_list()
+    ['red', None, 'None']
     """
     pl = need("polars", "cli", "Reading a table")
     markers = list(markers)
     if column.dtype == pl.String:
         column = _without_markers(column, markers)
-        column = _looked_into(column, decimal) if numbers else column
+        column = _typed(column, decimal) if numbers else column
     if column.dtype.is_float():
         column = column.fill_nan(None)
     if column.dtype.is_numeric():
@@ -75,6 +84,66 @@ def _without_markers(column: Any, markers: list[str]) -> Any:
     pl = need("polars", "cli", "Reading a table")
     there = ~column.str.strip_chars().is_in([marker.strip() for marker in markers])
     return pl.select(pl.when(there).then(column)).to_series().alias(column.name)
+
+
+def without(column: Any, texts: Sequence[str]) -> Any:
+    """Return a column of text, null where a cell is one of some texts, in whatever letters.
+
+    Parameters
+    ----------
+    column : polars Series
+        Of text.
+    texts : sequence of str
+        In small letters.
+
+    Returns
+    -------
+    polars Series
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> without(pl.Series(["red", "None ", "nonesuch"]), UNKNOWN).to_list()
+    ['red', None, 'nonesuch']
+    """
+    pl = need("polars", "cli", "Reading a table")
+    there = ~column.str.strip_chars().str.to_lowercase().is_in(list(texts))
+    return pl.select(pl.when(there).then(column)).to_series().alias(column.name)
+
+
+def marked(given: Any, read: Any) -> dict[str, int]:
+    """Return how many cells of a column were read as missing, by the text that stood there.
+
+    Parameters
+    ----------
+    given, read : polars Series
+        A column before and after :func:`meaning`.
+
+    Returns
+    -------
+    dict
+        Empty cells do not count.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> texts = pl.Series(["1", "-", " NA", "", "-"])
+    >>> marked(texts, meaning(texts))
+    {'-': 2, 'NA': 1}
+    """
+    texts = given.filter(read.is_null()).drop_nulls()
+    if not len(texts):
+        return {}
+    if str(texts.dtype) == "String":
+        texts = texts.str.strip_chars()
+    counts = texts.alias("text").value_counts(sort=True).rows()
+    return {str(text): count for text, count in counts if text != "" and text == text}
+
+
+def _typed(column: Any, decimal: str) -> Any:
+    """Return a column as numbers or days, if it is one but for signs and words; else as text."""
+    found = _looked_into(without(column, (*SIGNS, *UNKNOWN)), decimal)
+    return without(column, SIGNS) if str(found.dtype) == "String" else found
 
 
 def _looked_into(column: Any, decimal: str) -> Any:

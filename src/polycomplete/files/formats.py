@@ -88,7 +88,9 @@ def read_table(path: str, how: Reading = PLAIN) -> Table:
     with _opened(path) as file:
         form = _form(path, file)
         if form in BINARY:
-            table = read_binary(file, name, form, how.markers)
+            table = read_binary(file, name, form, how.markers, how.sheet)
+        elif how.sheet is not None:
+            raise TableFileError(f"{name} is a text file and has no sheets; leave out --sheet.")
         else:
             table = read_text(file, name, how, DELIMITERS[form])
     _refuse_infinite(table)

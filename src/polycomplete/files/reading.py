@@ -24,6 +24,8 @@ class Reading:
         Of a text file: how bytes become letters; what stands before decimals.
     header : bool
         Whether a text file begins with the names of its columns.
+    sheet : str or None
+        The sheet of an Excel file; None for the first.
 
     Examples
     --------
@@ -36,6 +38,7 @@ class Reading:
     encoding: str = "utf-8"
     decimal: str = "."
     header: bool = True
+    sheet: str | None = None
 
     @property
     def markers(self) -> tuple[str, ...]:

@@ -67,6 +67,12 @@ class Table:
         The line of each row in a text file, counted from 1.
     key : str
         The name of the array in a .npz file.
+    sheet : str or None
+        The name of the sheet of an Excel file.
+    other_sheets : tuple of str
+        The names of its other sheets, which were not read.
+    marked : dict
+        From a column to the texts in it that were read as missing, and how often each was.
 
     Examples
     --------
@@ -86,11 +92,21 @@ class Table:
     dialect: Dialect = field(default_factory=Dialect)
     lines: np.ndarray | None = None
     key: str = "X"
+    sheet: str | None = None
+    other_sheets: tuple[str, ...] = ()
+    marked: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def place(self, row: int, column: str) -> str:
         """Say where a cell is, as somebody who looks into the file would."""
-        where = f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
-        return f"{self.name}, {where}, column {column!r}"
+        word, labels = self.rows
+        return f"{self.name}, {word} {labels[row]}, column {column!r}"
+
+    @property
+    def rows(self) -> tuple[str, np.ndarray]:
+        """What rows are called, and the number of each: lines of a text file, or rows from 1."""
+        if self.lines is None:
+            return "row", np.arange(1, len(self.frame) + 1)
+        return "line", self.lines
 
     def text_of(self, name: str) -> Any:
         """Return a column as text, also where it could be read as numbers; null where missing."""

@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 
 from polycomplete._optional import need
-from polycomplete.files.cells import meaning
+from polycomplete.files.cells import marked, meaning
 from polycomplete.files.reading import Reading
 from polycomplete.files.table import Dialect, Table, TableFileError, written
 
@@ -27,6 +27,7 @@ __all__ = ["read_text", "write_text"]
 PLAIN = Reading()
 BATCH = 10_000  # rows that are held as Python objects at a time
 LONGEST = 2**27  # letters of a cell
+Row = tuple[int, list[str | None]]  # the line, and the cells
 #: What is tried where the usual delimiter leaves the header in one piece.
 OTHER_DELIMITERS = (";", "\t", "|", ",")
 
@@ -64,17 +65,19 @@ def read_text(file: IO[bytes], name: str, how: Reading = PLAIN, usual: str = ","
     """
     dialect = _dialect(file, how, usual)
     with _readable(file, name, dialect) as lines:
-        first = next(lines, None)
+        blank, first = _first(lines)
         if first is None:
             raise TableFileError(f"{name} is empty; give a table with at least one row.")
         raw = first[1] if how.header else [f"column {j + 1}" for j in range(len(first[1]))]
         names = _names(name, raw)
-        texts, numbers = _collect(lines if how.header else chain([first], lines), names, name)
+        rest = lines if how.header else chain(blank, [first], lines)
+        texts, numbers = _collect(_rows(rest, len(names)), names, name)
     if not len(texts):
         raise TableFileError(f"{name} has a header and no rows; give at least one row.")
-    frame = texts.select(meaning(texts[column], how.markers, how.decimal) for column in names)
+    meant = [meaning(column, how.markers, how.decimal) for column in texts]
+    counts = {given.name: marked(given, found) for given, found in zip(texts, meant, strict=True)}
     dialect = replace(dialect, header=raw if how.header else None)
-    return Table(name, frame, "csv", texts, dialect, numbers)
+    return Table(name, texts.select(meant), "csv", texts, dialect, numbers, marked=counts)
 
 
 def write_text(table: Table, file: IO[bytes], dialect: Dialect | None = None) -> None:
@@ -111,7 +114,11 @@ def write_text(table: Table, file: IO[bytes], dialect: Dialect | None = None) ->
         if dialect.header is not None:
             writer.writerow(dialect.header or texts.columns)
         for start in range(0, len(texts), BATCH):
-            writer.writerows(texts[start : start + BATCH].rows())
+            for row in texts[start : start + BATCH].rows():
+                if row == (None,):  # it was a blank line
+                    lines.write("")
+                else:
+                    writer.writerow(row)
         stream.flush()
     finally:
         stream.detach()
@@ -164,12 +171,12 @@ def _likely(line: str, usual: str) -> str:
 def _readable(
     file: IO[bytes], name: str, dialect: Dialect
 ) -> Iterator[Iterator[tuple[int, list[str]]]]:
-    """Give the rows of a file that are not blank, with their lines; turn errors into sentences."""
+    """Give the rows of a file with their lines; turn errors into sentences."""
     stream = io.TextIOWrapper(file, encoding=dialect.encoding, newline="")
     reader = csv.reader(stream, delimiter=dialect.delimiter, strict=True)
     before = csv.field_size_limit(LONGEST)
     try:
-        yield ((reader.line_num, row) for row in reader if row)
+        yield ((reader.line_num, row) for row in reader)
     except UnicodeError as error:
         raise TableFileError(_undecodable(file, name, dialect.encoding, error)) from None
     except csv.Error as error:
@@ -194,6 +201,32 @@ def _undecodable(file: IO[bytes], name: str, encoding: str, error: UnicodeError)
     return f"{name} is not {encoding} ({error}); {remedy}"
 
 
+def _first(lines: Iterator[tuple[int, list[str]]]) -> tuple[list[Any], Any]:
+    """Return the blank lines at the beginning, and the first other line, or None."""
+    blank: list[tuple[int, list[str]]] = []
+    for line in lines:
+        if not _is_blank(line[1]):
+            return blank, line
+        blank.append(line)
+    return blank, None
+
+
+def _is_blank(row: list[str]) -> bool:
+    return not row or (len(row) == 1 and row[0].isspace())  # a cell "" is none of these
+
+
+def _rows(lines: Iterable[tuple[int, list[str]]], width: int) -> Iterator[Row]:
+    """Leave out blank lines; in one column they are missing cells, but for those at the end."""
+    waiting: list[Row] = []
+    for at, row in lines:
+        if not _is_blank(row):
+            yield from waiting
+            waiting = []
+            yield at, [*row]
+        elif width == 1:
+            waiting.append((at, [*row] or [None]))
+
+
 def _names(name: str, raw: list[str]) -> list[str]:
     names = [one.strip() for one in raw]
     for j, one in enumerate(names):
@@ -205,9 +238,7 @@ def _names(name: str, raw: list[str]) -> list[str]:
     return names
 
 
-def _collect(
-    lines: Iterable[tuple[int, list[str]]], names: list[str], name: str
-) -> tuple[Any, np.ndarray]:
+def _collect(lines: Iterable[Row], names: list[str], name: str) -> tuple[Any, np.ndarray]:
     """Return the cells as they stand there, and the line of each row."""
     pl = need("polars", "cli", "Reading a table")
     schema = dict.fromkeys(names, pl.String)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from polycomplete.report.words import number, percent
@@ -25,13 +26,20 @@ REASONS = {
 }
 
 
-def findings(summary: dict[str, Any]) -> list[dict[str, str]]:
+#: How a name is quoted; on a page invisible marks keep one that is written from right to left from
+#: turning the sentence.
+PLAIN, ISOLATED = "“{}”", "“\u2068{}\u2069”"
+
+
+def findings(summary: dict[str, Any], quoted: str = PLAIN) -> list[dict[str, str]]:
     """Return what a reader should know first.
 
     Parameters
     ----------
     summary : dict
         Of :func:`~polycomplete.report.summarise`, as far as it is made.
+    quoted : str
+        How names of columns stand in a sentence.
 
     Returns
     -------
@@ -45,7 +53,7 @@ def findings(summary: dict[str, Any]) -> list[dict[str, str]]:
     >>> fitted.report_.summary["findings"][0]["text"]
     '1 of 6 cells (16.7 %) was missing and has been filled in.'
     """
-    parts = (_filled, _error, _labels, _rows, _columns, _run)
+    parts = (_filled, _error, _labels, _rows, partial(_columns, quoted=quoted), _run, _remarks)
     return [{"level": level, "text": text} for part in parts for level, text in part(summary)]
 
 
@@ -144,7 +152,7 @@ def _rows(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "warning", text
 
 
-def _columns(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _columns(summary: dict[str, Any], quoted: str) -> Iterator[tuple[str, str]]:
     columns = summary["columns"]
     empty = [column for column in columns if column["kind"] == "empty"]
     mostly = [column for column in columns if MOSTLY < column["missing_share"] < 1]
@@ -152,26 +160,31 @@ def _columns(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     badly = [column for column in columns if column["expected_error"].get("relative", 0) > BADLY
              and column not in usual]  # fmt: skip
     if empty:
-        yield "warning", f"Nothing was observed in {_named(empty)}; nothing can be learned there."
+        yield (
+            "warning",
+            f"Nothing was observed in {_named(empty, quoted)}; nothing can be learned there.",
+        )
     if mostly:
-        yield "note", f"More than {percent(MOSTLY)} of the cells are missing in {_named(mostly)}."
+        yield (
+            "note",
+            f"More than {percent(MOSTLY)} of the cells are missing in {_named(mostly, quoted)}.",
+        )
     if usual:
         text = (
             "Hidden cells came back worse than by filling in the mean or the most frequent label "
-            f"in {_named(usual)}: there, that was filled in."
+            f"in {_named(usual, quoted)}: there, that was filled in."
         )
         yield "warning", text
     if badly:
         text = (
             "Hidden cells came back hardly better than by filling in the mean or the most frequent "
-            f"label in {_named(badly)}: rely little on what was filled in there."
+            f"label in {_named(badly, quoted)}: rely little on what was filled in there."
         )
         yield "warning", text
 
 
-def _named(columns: list[dict[str, Any]]) -> str:
-    # The invisible marks keep a name written from right to left from turning the sentence.
-    names = ", ".join(f"“\u2068{column['name']}\u2069”" for column in columns[:NAMED])
+def _named(columns: list[dict[str, Any]], quoted: str) -> str:
+    names = ", ".join(quoted.format(column["name"]) for column in columns[:NAMED])
     more = len(columns) - NAMED
     and_more = f" and {number(more)} more" if more > 0 else ""
     return f"{'column' if len(columns) == 1 else 'columns'} {names}{and_more}"
@@ -186,3 +199,8 @@ def _run(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "good", f"The solver came to rest ({how})."
     else:
         yield "warning", f"The solver {REASONS.get(run['stop'], run['stop'])} ({how})."
+
+
+def _remarks(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for remark in summary.get("remarks", []):
+        yield "note", remark

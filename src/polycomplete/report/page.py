@@ -15,6 +15,7 @@ from typing import Any
 
 from polycomplete._optional import need
 from polycomplete.report import charts
+from polycomplete.report.findings import ISOLATED, findings
 from polycomplete.report.words import counted, number, percent, shown
 
 __all__ = ["page"]
@@ -45,7 +46,9 @@ def page(summary: dict[str, Any]) -> str:
     template, css, js = _parts()
     run, found = summary["convergence"], summary["spectrum"]
     return template.render(
-        report=summary,
+        report={"rows_by": "row", "rows_from": 0}
+        | summary
+        | {"findings": findings(summary, ISOLATED)},
         css=css,
         js=js,
         css_hash=_hash(css),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from copy import copy
 from functools import cached_property
@@ -16,9 +17,11 @@ import numpy as np
 from polycomplete.files import written_whole
 from polycomplete.record import Record, record_of
 from polycomplete.report.cells import columns_of, pairs
+from polycomplete.report.findings import findings
 from polycomplete.report.page import page
 from polycomplete.report.summary import summarise
 from polycomplete.report.text import text
+from polycomplete.report.words import clean
 
 __all__ = ["Report"]
 
@@ -40,6 +43,12 @@ class Report:
         Whether the completer was fitted on these data.
     command : str, optional
         The command line that made this.
+    row_word : str
+        What the labels of rows are: "line" of a file, or the name of a column.
+    row_labels : sequence, optional
+        By what rows are named; by default they count from 0.
+    remarks : sequence of str
+        Sentences that are added to the main points.
 
     Examples
     --------
@@ -57,11 +66,17 @@ class Report:
         known: Record | None,
         fitted_on_it: bool = True,
         command: str | None = None,
+        row_word: str = "row",
+        row_labels: Sequence[Any] | None = None,
+        remarks: Sequence[str] = (),
     ):
         self._completer = copy(completer)  # what a later fit puts there is another matter
         self._known = known
         self._fitted_on_it = fitted_on_it
         self._command = command
+        self._row_word = row_word
+        self._row_labels = row_labels
+        self._remarks = remarks
 
     @classmethod
     def of(
@@ -71,6 +86,9 @@ class Report:
         completed: Any = None,
         *,
         command: str | None = None,
+        row_word: str = "row",
+        row_labels: Sequence[Any] | None = None,
+        remarks: Sequence[str] = (),
     ) -> Report:
         """Return the report of a fitted completer.
 
@@ -83,14 +101,26 @@ class Report:
             and the report of these is of what the fit gave; others, and other rows, need both.
         command : str, optional
             The command line that made this, for the lines that show how to do it again.
+        row_word : str
+            What the labels of rows are: "line" of a file, or the name of a column.
+        row_labels : sequence, optional
+            By what the rows are named; by default they count from 0.
+        remarks : sequence of str
+            Sentences that are added to the main points.
 
         Returns
         -------
         Report
         """
         own = getattr(completer, "_record", None)
+        said: Any = {
+            "command": command,
+            "row_word": row_word,
+            "row_labels": row_labels,
+            "remarks": remarks,
+        }
         if given is None and completed is None:
-            return cls(completer, own, command=command)
+            return cls(completer, own, **said)
         if given is None or completed is None:
             raise ValueError("Pass the table before and after: Report.of(completer, X, completed).")
         before = columns_of(given, getattr(completer, "missing_values", np.nan))
@@ -98,22 +128,41 @@ class Report:
             before = [column for column in before if column[0] in own["names"]] or before
         mask = np.column_stack([seen for _, _, seen in before])
         if own is not None and _same(own, mask):
-            return cls(completer, own, command=command)
+            return cls(completer, own, **said)
         cells = pairs(before, columns_of(completed, names=_names_out(completer)))
-        return cls(completer, record_of(cells, mask), False, command)
+        return cls(completer, record_of(cells, mask), False, **said)
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """Everything the report says, as a plain dictionary; see :func:`summarise`."""
+        """Everything the report says, as a plain dictionary; see :func:`summarise`.
+
+        Besides: ``rows_by``, what rows are named by; ``rows_from``, from where these numbers count
+        (None where they are no numbers); ``remarks``.
+        """
         if self._known is None:
             name = type(self._completer).__name__
             raise ValueError(
                 f"This {name} does not remember the data that it learned from; pass them: "
                 "Report.of(completer, X, completed)."
             )
-        return summarise(
+        made = summarise(
             self._completer, self._known, fitted_on_it=self._fitted_on_it, command=self._command
         )
+        word = self._row_word
+        start = 0 if self._row_labels is None else 1 if word in ("line", "row") else None
+        made |= {"rows_by": clean(word, 60), "rows_from": start, "remarks": list(self._remarks)}
+        loose = made["undetermined_rows"] or {"first": []}
+        for entry in (*made["uncertain_cells"], *loose["first"]):
+            entry["row"] = self._label(entry["row"])
+        made["findings"] = findings(made)
+        return made
+
+    def _label(self, row: int) -> int | str:
+        """Return by what a row is named."""
+        if self._row_labels is None:
+            return row
+        label = self._row_labels[row]
+        return int(label) if isinstance(label, int | np.integer) else clean(label, 60)
 
     def html(self) -> str:
         """Return a page that needs nothing besides itself."""
@@ -137,15 +186,29 @@ class Report:
         path : str or path
             Its ending says what is written.
         """
+        content = self.render(path).encode("utf-8")
+        with written_whole(path, force=True) as file:
+            file.write(content)
+
+    def render(self, path: str | PathLike[str]) -> str:
+        """Return what a file of some name holds: a page (.html), JSON (.json) or text (.txt).
+
+        Parameters
+        ----------
+        path : str or path
+            Its ending counts.
+
+        Returns
+        -------
+        str
+        """
         makers = {".html": self.html, ".htm": self.html, ".json": self.json, ".txt": self.text}
         make = makers.get(Path(path).suffix.lower())
         if make is None:
             raise ValueError(
                 f"{path} must end with .html, .json or .txt, which says what to write."
             )
-        content = make().encode("utf-8")
-        with written_whole(path, force=True) as file:
-            file.write(content)
+        return make()
 
     def _repr_html_(self) -> str:
         """Show the page in a notebook, in a frame of its own so that styles do not mix."""

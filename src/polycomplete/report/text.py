@@ -111,10 +111,21 @@ def _error(error: dict[str, Any]) -> str:
 def _uncertain(summary: dict[str, Any]) -> Iterator[str]:
     cells = summary["uncertain_cells"][:FEW]
     if cells:
-        yield "Least certain cells"
+        yield f"Least certain cells{_counting(summary)}"
     for cell in cells:
         value = shown(cell["value"], cell["kind"])
-        yield f"  row {cell['row']}, {_short(cell['name'])}: {value} ± {_deviation(cell)}"
+        row = _row(summary, cell["row"])
+        yield f"  {row}, {_short(cell['name'])}: {value} ± {_deviation(cell)}"
+
+
+def _row(summary: dict[str, Any], label: int | str) -> str:
+    return f"{_short(summary.get('rows_by', 'row'))} {_short(str(label))}"
+
+
+def _counting(summary: dict[str, Any]) -> str:
+    """Say from where rows are counted."""
+    start = summary.get("rows_from", 0)
+    return "" if start is None else f" ({summary.get('rows_by', 'row')}s count from {start})"
 
 
 def _deviation(cell: dict[str, Any]) -> str:
@@ -124,9 +135,10 @@ def _deviation(cell: dict[str, Any]) -> str:
 def _rows(summary: dict[str, Any]) -> Iterator[str]:
     loose = summary["undetermined_rows"]
     if loose and loose["count"]:
-        yield f"Rows that are not determined: {number(loose['count'])}; the emptiest"
+        count = number(loose["count"])
+        yield f"Rows that are not determined: {count}; the emptiest{_counting(summary)}"
         for row in loose["first"][:FEW]:
-            yield f"  row {row['row']}: {row['observed']} observed"
+            yield f"  {_row(summary, row['row'])}: {row['observed']} observed"
 
 
 def _short(name: str) -> str:

@@ -14,6 +14,8 @@ from polycomplete.tables.schema import Column
 
 __all__ = ["read", "read_table"]
 
+SAFE = 2**52  # whole numbers up to here have room for differences, and no rounding as floats
+
 
 def read_table(
     frame: Any, columns: Sequence[Column], unseen: str = "error"
@@ -98,8 +100,10 @@ def read(series: Any, column: Column, unseen: str = "error") -> tuple[np.ndarray
 
 def _values(series: Any, there: np.ndarray, column: Column) -> np.ndarray:
     if series.dtype.is_integer():
-        # Python's integers have no largest one: the difference is exact.
-        exact = np.array(present_cells(series, there), dtype=object)
+        exact = np.asarray(series.drop_nulls().to_numpy())
+        if exact.dtype.kind not in "iu" or exact.dtype == np.uint64 or _is_wide(exact, column):
+            # Python's integers have no largest one: the difference is exact.
+            exact = np.array(present_cells(series, there), dtype=object)
         return np.asarray((exact - column.origin).astype(np.float64))
     if series.dtype == nw.Object:
         values = _of_objects(series, there, column)
@@ -112,6 +116,11 @@ def _values(series: Any, there: np.ndarray, column: Column) -> np.ndarray:
             f"({len(infinite)} in all); make it missing to have it completed, or a finite number."
         )
     return np.asarray(values - column.origin)
+
+
+def _is_wide(cells: np.ndarray, column: Column) -> bool:
+    """Return whether differences from the origin may not fit 64 bits."""
+    return abs(column.origin) > SAFE or bool(np.any(np.abs(cells.astype(np.float64)) > SAFE))
 
 
 def _of_objects(series: Any, there: np.ndarray, column: Column) -> np.ndarray:

@@ -42,26 +42,37 @@ def apply(
     Each row is completed by itself: the answer does not depend on the other rows. Columns that the
     model does not know are left alone.
     """
+    from polycomplete.cli.columns import learned_from
     from polycomplete.cli.outputs import beside, check_outputs
-    from polycomplete.files import read_table, write_table
+    from polycomplete.cli.reading import origin, read
+    from polycomplete.files import write_table
 
     output = output or beside(table, "complete")
     check_outputs(talk, output, force=force)
-    given = read_table(table, how)
+    given = read(table, how, talk)
     estimator = _load(model)
     from polycomplete.cli import completing  # a second: only when both can be read
 
-    frame = _fitting(given, estimator, model)
-    given = replace(given, frame=given.frame.with_columns(frame))
-    missing = sum(frame.null_count().row(0))
+    columns = _fitting(given, estimator, model)
+    given = replace(given, frame=given.frame.with_columns(columns))
+    frame = learned_from(given, [column.name for column in columns], talk)
+    missing = _missing(given)
     steps = -(-len(frame) // completing.BLOCK)
     with talk.working(f"completing {missing} cells", steps) as step:
         completed = completing.transform(estimator, frame, step)
-    write_table(given.completed(completed), output, force=force)
+    made = given.completed(completed)
+    write_table(made, output, force=force)
     talk.wrote("output", output)
-    facts = {"model": model, "input": given.name, "rows": len(frame), "completed": missing}
-    sentence = f"Completed {missing} cells of {len(frame)} rows in {talk.seconds:.1f} s."
-    talk.done(sentence, facts)
+    done, left = missing - _missing(made), _missing(made)
+    facts = {"model": model} | origin(given) | {"rows": len(frame), "completed": done}
+    sentence = f"Completed {done} cells of {len(frame)} rows in {talk.seconds:.1f} s"
+    where = ", ".join(column.name for column in made.frame if column.null_count())
+    sentence += f"; {left} are still missing, in {where}." if left else "."
+    talk.done(sentence, facts | {"still_missing": left})
+
+
+def _missing(table: Table) -> int:
+    return sum(table.frame.null_count().row(0))
 
 
 def _load(path: str) -> Any:
@@ -78,7 +89,7 @@ def _load(path: str) -> Any:
     return estimator
 
 
-def _fitting(given: Table, estimator: Any, model: str) -> Any:
+def _fitting(given: Table, estimator: Any, model: str) -> list[Any]:
     """Return the columns that a model knows, as what it knows them."""
     from polycomplete.cli.columns import find
     from polycomplete.cli.failures import Failure
@@ -93,7 +104,7 @@ def _fitting(given: Table, estimator: Any, model: str) -> Any:
         names = given.frame.columns
     names = find(given, map(str, names))
     kinds = {column.name: column.kind for column in getattr(estimator, "schema_", [])}
-    return given.frame.select(_as_kind(given, name, kinds.get(name, "numeric")) for name in names)
+    return [_as_kind(given, name, kinds.get(name, "numeric")) for name in names]
 
 
 def _as_kind(given: Table, name: str, kind: str) -> Any:
@@ -101,10 +112,13 @@ def _as_kind(given: Table, name: str, kind: str) -> Any:
     import polars as pl
 
     from polycomplete.cli.failures import UNREADABLE, Failure
+    from polycomplete.files.cells import UNKNOWN, without
 
     column = given.frame[name]
     if kind in ("categorical", "ordered"):
         return given.text_of(name)
+    if column.dtype == pl.String:  # among numbers and days these words are missing cells
+        column = without(column, UNKNOWN)
     if kind not in ("numeric", "integer") or column.dtype.is_numeric():
         return column
     numbers = column.cast(pl.Float64, strict=False)

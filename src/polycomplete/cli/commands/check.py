@@ -44,39 +44,51 @@ def check(
     dimensions the rows seem to have; what error to expect, from cells that are hidden and
     completed; and which method to take.
     """
-    from polycomplete.cli.columns import sample, usable
-    from polycomplete.files import read_table
+    from polycomplete.cli.columns import learned_from, sample, usable
+    from polycomplete.cli.options import spelled
+    from polycomplete.cli.reading import origin, read
 
-    given = read_table(table, how)
+    given = read(table, how, talk)
     used = usable(given, ids or (), talk)
-    frame = given.frame.select(used)
+    frame = given.frame[used]
+    part = sample(learned_from(given, used, talk), rows, seed, talk)
+    methods = CANDIDATES if any(frame.null_count().row(0)) else []
     from polycomplete.cli.checking import measure  # a second: only when the table is a table
 
-    with talk.working("trying methods", total=REPEATS * len(CANDIDATES)) as step:
-        part = sample(frame, rows, seed, talk)
-        tried = measure(part, CANDIDATES, share=SHARE, repeats=REPEATS, seed=seed, step=step)
-    facts = {"input": given.name, "ids": ids or [], "used_columns": used}
-    facts |= _facts(given.frame, frame, tried) | tried
-    talk.result(facts, *_shown(given, facts))
+    with talk.working("trying methods", total=REPEATS * len(methods)) as step:
+        tried = measure(part, methods, share=SHARE, repeats=REPEATS, seed=seed, step=step)
+    if methods:
+        named = [word for name in ids or () for word in ("--id", name)]
+        best = tried["recommended"]["method"]
+        hint = ["polycomplete", "complete", table, *named, *spelled(how), "--method", best]
+        tried["recommended"]["command"] = shlex.join(hint)
+    facts = origin(given) | {"ids": ids or [], "used_columns": used}
+    facts |= _facts(given, frame, tried, ids or []) | tried
+    talk.result(facts, *_shown(facts))
 
 
-def _facts(whole: Any, frame: Any, tried: dict[str, Any]) -> dict[str, Any]:
+def _facts(given: Table, frame: Any, tried: dict[str, Any], ids: list[str]) -> dict[str, Any]:
     """Return what is missing."""
     from polycomplete.cli.missingness import by_column, by_row, mask_of, patterns
+    from polycomplete.cli.reading import row_labels
 
     mask = mask_of(frame)
+    rows = by_row(mask, tried["needed"])
+    word, labels = row_labels(given, ids)
+    first = [labels[i] for i in rows["first_too_empty"]]
+    rows["first_too_empty"] = [one if isinstance(one, str) else int(one) for one in first]
     return {
-        "rows": whole.height,
-        "columns": whole.width,
+        "rows": given.frame.height,
+        "columns": given.frame.width,
         "missing": int((~mask).sum()),
         "share": float((~mask).mean()),
         "by_column": by_column(frame),
-        "by_row": by_row(mask, tried["needed"]),
+        "by_row": rows | {"rows_by": word},
         "patterns": patterns(frame),
     }
 
 
-def _shown(given: Table, facts: dict[str, Any]) -> list[Any]:
+def _shown(facts: dict[str, Any]) -> list[Any]:
     """Return all of it for people to read."""
     from rich.table import Table as Shown
 
@@ -97,25 +109,23 @@ def _shown(given: Table, facts: dict[str, Any]) -> list[Any]:
         "",
         columns,
         "",
-        *_on_rows(given, facts),
+        *_on_rows(facts),
         *_on_patterns(facts),
         *_on_methods(facts),
     ]
 
 
-def _on_rows(given: Table, facts: dict[str, Any]) -> list[str]:
+def _on_rows(facts: dict[str, Any]) -> list[str]:
     rows, dimension = facts["by_row"], facts["intrinsic_dimension"]
     lines = [f"Rows: {rows['complete']} are complete, {rows['empty']} are empty."]
     if dimension is not None:
         lines.append(f"The rows seem to have {dimension:.1f} dimensions.")
     if rows["too_empty"]:
-        where = given.lines
-        first = [i + 1 if where is None else int(where[i]) for i in rows["first_too_empty"]]
-        word = "row" if where is None else "line"
+        first = rows["first_too_empty"]
         more = ", ..." if rows["too_empty"] > len(first) else ""
         lines.append(
             f"Rows with fewer than {rows['needed']} cells, too few to be determined: "
-            f"{rows['too_empty']} ({word} {', '.join(map(str, first))}{more})."
+            f"{rows['too_empty']} ({rows['rows_by']} {', '.join(map(str, first))}{more})."
         )
     return lines
 
@@ -134,11 +144,11 @@ def _on_methods(facts: dict[str, Any]) -> list[Any]:
     from polycomplete.cli.ranking import ranking
 
     advice = facts["recommended"]
+    if advice is None:
+        return ["", "Nothing is missing in these columns: there is nothing to complete."]
     chosen = ", ".join(f"{key} {value!r}" for key, value in advice["settings"].items())
     settings = f" (it chose {chosen})" if chosen else ""
-    named = [part for name in facts["ids"] for part in ("--id", name)]
-    hint = ["polycomplete", "complete", facts["input"], *named, "--method", advice["method"]]
     lines = ["", "Expected error, on hidden cells:", ranking(facts["holdout"]), ""]
     if not advice["worthwhile"]:
         lines.append("The columns tell little of each other: the mean is about as good as any.")
-    return [*lines, f"Recommended: {advice['method']}{settings}", f"  $ {shlex.join(hint)}"]
+    return [*lines, f"Recommended: {advice['method']}{settings}", f"  $ {advice['command']}"]

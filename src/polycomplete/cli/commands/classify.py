@@ -57,61 +57,68 @@ def classify(
     Rows with and without a label are looked at together, and may have missing cells of their own,
     which stay missing in the result.
     """
-    from polycomplete.cli.columns import check_new, find, numbers
+    import polars as pl
+
+    from polycomplete.cli.columns import check_new, find, learned_from, numbers
     from polycomplete.cli.outputs import beside, check_outputs
-    from polycomplete.files import read_table, write_table
+    from polycomplete.cli.reading import read
+    from polycomplete.files import write_table
 
     output = output or beside(table, "classify")
     check_outputs(talk, output, force=force)
-    given = read_table(table, how)
+    given = read(table, how, talk)
     find(given, [target])
     if confidence is not None:
         check_new(given, confidence, "--confidence")
     frame = numbers(given, [*(ids or ()), target], talk)
     missing = given.frame[target].null_count()
-    _check_labels(given, target, missing, talk)
+    labels = learned_from(given, [target], talk)[target]
+    _check_labels(given, labels, missing, talk)
     with talk.working(f"finding {missing} labels"):
-        found, sure = _found(given.frame[target], frame, method, seed)
+        found, sure = _found(labels, frame, method, seed)
     made = given.completed(found.to_frame())
     if confidence is not None:
+        sure = pl.select(pl.when(given.frame[target].is_null()).then(sure)).to_series()
         made = made.with_column(sure.alias(confidence))
     write_table(made, output, force=force)
     talk.wrote("output", output)
     _tell(talk, given, found)
 
 
-def _check_labels(given: Table, target: str, missing: int, talk: Talk) -> None:
+def _check_labels(given: Table, labels: Any, missing: int, talk: Talk) -> None:
     from polycomplete.cli.failures import Failure
 
-    classes = given.frame[target].drop_nulls().n_unique()
+    classes = labels.drop_nulls().n_unique()
     if classes < 2:
-        raise Failure(f"Column {target!r} of {given.name} holds {classes} label; it needs two.")
+        name = f"{labels.name!r} of {given.name}"
+        raise Failure(f"Column {name} holds {classes} label; it needs two.")
     if not missing:
-        talk.note(f"column {target!r} lacks no label.")
+        talk.note(f"column {labels.name!r} lacks no label.")
 
 
 def _found(labels: Any, frame: Any, method: str, seed: int) -> tuple[Any, Any]:
-    """Return the labels of all rows, and the probability of those that were found."""
+    """Return the labels of all rows, and their probabilities."""
     import polars as pl
 
-    from polycomplete.cli.completing import as_input, make
+    from polycomplete.cli.completing import as_input, method_of
     from polycomplete.transduction import TransductiveClassifier
 
-    completer = make(method, frame, seed)
+    completer = method_of(method, seed)
     named = {str(one): one for one in labels.drop_nulls().unique()}
     texts = [None if one is None else str(one) for one in labels]
     classifier = TransductiveClassifier(completer, random_state=seed)
     classifier.fit(as_input(completer, frame), texts)
     answers = [named[str(one)] for one in classifier.transduction_]
     sure = pl.Series(classifier.label_distributions_.max(axis=1))
-    sure = pl.select(pl.when(labels.is_null()).then(sure)).to_series()
     return pl.Series(labels.name, answers, labels.dtype), sure
 
 
 def _tell(talk: Talk, given: Table, found: Any) -> None:
     """Say how many labels of each kind were found."""
+    from polycomplete.cli.reading import origin
+
     new = found.filter(given.frame[found.name].is_null())
-    counts = dict(new.value_counts().sort(found.name).rows())
-    facts = {"input": given.name, "target": found.name, "rows": len(found), "found": len(new)}
+    counts = dict(new.alias("label").value_counts().sort("label").rows())
+    facts = origin(given) | {"target": found.name, "rows": len(found), "found": len(new)}
     said = ", ".join(f"{count} {label}" for label, count in counts.items()) or "none"
     talk.done(f"Found {len(new)} labels: {said}.", facts | {"labels": counts})

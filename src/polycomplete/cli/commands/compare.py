@@ -65,19 +65,20 @@ def compare(
     back is compared with what was hidden. Numbers count by their error in units of the column's
     spread (1 is about what the mean gives), texts by the share that is wrong.
     """
-    from polycomplete.cli.columns import sample, usable
+    from polycomplete.cli.columns import learned_from, sample, usable
     from polycomplete.cli.ranking import ranking
-    from polycomplete.files import read_table
+    from polycomplete.cli.reading import origin, read
 
-    given = read_table(table, how)
-    frame = sample(given.frame.select(usable(given, ids or (), talk)), rows, seed, talk)
+    given = read(table, how, talk)
+    used = usable(given, ids or (), talk)
+    frame = sample(learned_from(given, used, talk), rows, seed, talk)
     names = (
         list(METHODS) if "all" in methods.split(",") else [n.strip() for n in methods.split(",")]
     )
     from polycomplete.cli import holdout  # a second: only when the table is a table
 
     scores = [holdout.Score(name) for name in names]
-    facts = {"input": given.name, "rows": len(frame), "share": share, "repeats": repeats}
+    facts = origin(given) | {"rows": len(frame), "share": share, "repeats": repeats}
     settings: dict[str, Any] = {"share": share, "repeats": repeats, "seed": seed}
     try:
         with talk.working("comparing", total=repeats * len(names)) as step:

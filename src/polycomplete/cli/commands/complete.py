@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import traceback
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -50,6 +51,10 @@ ModelFile = Annotated[
         help="Keep the model in this file, for the command apply.",
     ),
 ]
+STAY = (
+    "of the cells counted as missing here say unknown, missing or none: they stay as they are, and "
+    "nothing was learned from them."
+)
 CLUSTER = "Folders of Parquet files"
 Backend = Annotated[
     str,
@@ -119,9 +124,9 @@ def complete(
     Cells that are there stay as they are, in text files to the letter. The result is written whole
     or not at all.
     """
-    from polycomplete.cli.columns import usable
+    from polycomplete.cli.columns import learned_from, usable
     from polycomplete.cli.outputs import beside, check_outputs
-    from polycomplete.files import read_table, write_table
+    from polycomplete.cli.reading import read
 
     cluster = {"workers": workers, "scheduler": scheduler, "resume": resume}
     if backend == "dask":
@@ -132,23 +137,24 @@ def complete(
     output = output or beside(table, "complete")
     check_outputs(talk, output, report, save, force=force)
     _check_possible(method, report, save)
-    given = read_table(table, how)
-    frame = given.frame.select(usable(given, ids or (), talk))
-    missing = sum(frame.null_count().row(0))
+    given = read(table, how, talk)
+    used = usable(given, ids or (), talk)
+    frame = learned_from(given, used, talk)
+    missing = sum(given.frame[used].null_count().row(0))
     estimator, completed = None, frame
     if not missing:
-        talk.note("nothing is missing; the table is written as it is.")
+        talk.note("nothing is missing in the columns used; the table is written as it is.")
     if missing or save or report:
         with talk.working(f"completing {missing} cells by {method}"):
             estimator, completed = _completed(frame, method, seed)
     made = given.completed(completed)
-    write_table(made, output, force=force)
-    talk.wrote("output", output)
-    if report:
-        _report(report, estimator, frame, completed, talk)
-    if save:
-        _save(save, estimator, talk)
+    # All is made before anything is written: a run that fails leaves nothing half done.
+    model = _model(estimator) if save else None
+    page = _report(report, estimator, given, frame, completed, ids or [], talk) if report else None
     facts = _counts(given, made, frame, estimator) | {"method": method, "seed": seed}
+    _write(made, output, model, save, force, talk)
+    if page is not None:
+        _write_report(page, str(report), force, talk)
     talk.done(_sentence(facts, talk.seconds), facts)
 
 
@@ -172,13 +178,15 @@ def _folder(
 ) -> None:
     """Complete a folder of Parquet files."""
     from polycomplete.cli.folders import complete_folder
+    from polycomplete.persistence import save as save_model
 
     target = target or f"{source.rstrip('/')}-complete"
     _check_possible(method, None, save)
     estimator = complete_folder(source, target, method, seed, talk, **cluster)
     talk.wrote("output", target)
     if save:
-        _save(save, estimator, talk)
+        save_model(estimator, save)
+        talk.wrote("model", save)
     facts = {"input": source, "method": method, "seed": seed}
     talk.done(f"Completed the files of {source} by {method} in {talk.seconds:.1f} s.", facts)
 
@@ -198,63 +206,153 @@ def _check_possible(method: str, report: str | None, save: str | None) -> None:
 
 def _completed(frame: Any, method: str, seed: int) -> tuple[Any, Any]:
     """Return the fitted estimator and the completed columns."""
-    from polycomplete.cli.completing import fit_transform, make
+    from polycomplete.cli.completing import make
 
-    estimator = make(method, frame, seed)
-    return estimator, fit_transform(estimator, frame)
+    estimator = make(method, seed)
+    return estimator, estimator.fit_transform(frame)
 
 
-def _report(path: str, estimator: Any, frame: Any, completed: Any, talk: Talk) -> None:
-    from polycomplete.cli.completing import as_input
+def _report(
+    path: str,
+    estimator: Any,
+    given: Table,
+    frame: Any,
+    completed: Any,
+    ids: list[str],
+    talk: Talk,
+) -> bytes | None:
+    """Return the content of the report; say so where it cannot be made."""
+    from polycomplete.cli.reading import row_labels
     from polycomplete.report import Report
 
     line = shlex.join(["polycomplete", *sys.argv[1:]])
-    given, found = as_input(estimator, frame), as_input(estimator, completed)
-    Report.of(estimator, given, found, command=line).write(path)
-    talk.wrote("report", path)
+    word, labels = row_labels(given, ids)
+    stay = sum(frame.null_count().row(0)) - sum(given.frame[frame.columns].null_count().row(0))
+    remarks = [f"{stay} {STAY}"] if stay else []
+    try:
+        report = Report.of(
+            estimator,
+            frame,
+            completed,
+            command=line,
+            row_word=word,
+            row_labels=labels,
+            remarks=remarks,
+        )
+        return report.render(path).encode("utf-8")
+    except Exception as error:  # whatever it is: hours of work must not be lost for a report
+        _lament(error, talk)
+        return None
 
 
-def _save(path: str, estimator: Any, talk: Talk) -> None:
-    from polycomplete.persistence import save
+def _write_report(content: bytes, path: str, force: bool, talk: Talk) -> None:
+    from polycomplete.files import written_whole
 
-    save(estimator, path)
-    talk.wrote("model", path)
+    try:
+        with written_whole(path, force=force) as file:
+            file.write(content)
+    except OSError as error:
+        _lament(error, talk)
+    else:
+        talk.wrote("report", path)
+
+
+def _lament(error: Exception, talk: Talk) -> None:
+    """Say that there is no report, and that everything else is as it should be."""
+    from polycomplete.cli.failures import one_line
+
+    if talk.debug:
+        traceback.print_exception(error)
+    why = one_line(error).rstrip(".")
+    talk.note(f"the report could not be made ({why}); nothing else lacks for it.", always=True)
+
+
+def _model(estimator: Any) -> bytes:
+    from polycomplete.persistence import dumps
+
+    return dumps(estimator)
+
+
+def _write(
+    made: Table, output: str, model: bytes | None, save: str | None, force: bool, talk: Talk
+) -> None:
+    """Write table and model, both or none."""
+    from polycomplete.files import write_table, written_whole
+
+    if model is None or save is None:
+        write_table(made, output, force=force)
+        talk.wrote("output", output)
+        return
+    with written_whole(save, force=force) as file:
+        file.write(model)
+        file.flush()  # a full disk shows here, before the table has its name
+        write_table(made, output, force=force)
+    talk.wrote("output", output)
+    talk.wrote("model", save)
 
 
 def _counts(given: Table, made: Table, frame: Any, estimator: Any) -> dict[str, Any]:
+    from polycomplete.cli.completing import judged
+    from polycomplete.cli.reading import origin
+
     method = getattr(estimator, "method_", estimator)
     determined = getattr(method, "row_determined_", None)
-    return {
-        "input": given.name,
+    left = {column.name: column.null_count() for column in made.frame if column.null_count()}
+    return origin(given) | {
         "rows": given.frame.height,
         "columns": given.frame.width,
         "used_columns": frame.width,
-        "completed": sum(frame.null_count().row(0)),
-        "still_missing": sum(made.frame.null_count().row(0)),
-        "expected_error": None if estimator is None else _expected(estimator, frame),
+        "cells": given.frame.height * given.frame.width,
+        "completed": sum(given.frame.null_count().row(0)) - sum(left.values()),
+        "still_missing": sum(left.values()),
+        "missing_where_left_alone": {
+            name: count for name, count in left.items() if name not in frame.columns
+        },
+        **judged(estimator),
         "undetermined_rows": None if determined is None else int((~determined).sum()),
     }
 
 
-def _expected(estimator: Any, frame: Any) -> dict[str, Any] | None:
-    from polycomplete.cli.completing import expected_error
-
-    return expected_error(estimator)
+def _still_missing(facts: dict[str, Any]) -> str:
+    """Return how many cells are missing after all, and why."""
+    alone = facts["missing_where_left_alone"]
+    left, stuck = sum(alone.values()), facts["still_missing"] - sum(alone.values())
+    names = ", ".join(list(alone)[:5]) + (", ..." if len(alone) > 5 else "")
+    said = (
+        f"\nStill missing: {left} cells, in columns that are left alone ({names})." if left else ""
+    )
+    return said + (
+        f"\nStill missing: {stuck} cells, which {facts['method']} left." if stuck else ""
+    )
 
 
 def _sentence(facts: dict[str, Any], seconds: float) -> str:
-    cells, completed = facts["rows"] * facts["used_columns"], facts["completed"]
+    cells, completed = facts["cells"], facts["completed"]
     said = (
         f"Completed {completed} of {cells} cells ({completed / cells:.1%}) by {facts['method']} "
-        f"in {seconds:.1f} s."
+        f"in {seconds:.1f} s.{_still_missing(facts)}"
     )
-    error = facts["expected_error"]
+    return said + _trust(facts)
+
+
+def _trust(facts: dict[str, Any]) -> str:
+    """Return how far what was filled in can be trusted."""
+    said, error, wrong = "", facts["expected_error"], facts["wrong_labels"]
     if error:
         low, high = error["interval"]
         said += (
             f"\nExpected error: {error['relative']:.2f} of that of filling in the mean "
             f"({low:.2f} to {high:.2f})."
         )
+    if wrong:
+        low, high = wrong["interval"]
+        said += (
+            f"\nExpected to be wrong: {wrong['wrong']:.1%} of the words filled in "
+            f"({low:.1%} to {high:.1%}); the most frequent one {wrong['usual']:.1%}."
+        )
+    if facts["fallback_columns"]:
+        names = ", ".join(facts["fallback_columns"])
+        said += f"\nFilled with their mean or most frequent value, which did better: {names}."
     if facts["undetermined_rows"]:
         said += f"\nRows that their cells do not determine: {facts['undetermined_rows']}."
     return said
