@@ -148,7 +148,7 @@ def judged(estimator: Any) -> dict[str, Any]:
     >>> judged(make("mean", 0).fit(frame))
     {'expected_error': None, 'wrong_labels': None, 'fallback_columns': []}
     """
-    found = {"expected_error": None, "wrong_labels": None, "fallback_columns": []}
+    found: dict[str, Any] = {"expected_error": None, "wrong_labels": None, "fallback_columns": []}
     with suppress(Exception):  # whatever it is: hours of work must not be lost for a sentence
         summary = estimator.report_.summary
         found = {name: summary[name] for name in found}

@@ -14,7 +14,8 @@ from polycomplete.tables.schema import Column
 
 __all__ = ["read", "read_table"]
 
-SAFE = 2**52  # whole numbers up to here have room for differences, and no rounding as floats
+#: Whole numbers that NumPy takes at once; below this, their differences fit too.
+NARROW, SAFE = (nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32), 2**62
 
 
 def read_table(
@@ -100,11 +101,7 @@ def read(series: Any, column: Column, unseen: str = "error") -> tuple[np.ndarray
 
 def _values(series: Any, there: np.ndarray, column: Column) -> np.ndarray:
     if series.dtype.is_integer():
-        exact = np.asarray(series.drop_nulls().to_numpy())
-        if exact.dtype.kind not in "iu" or exact.dtype == np.uint64 or _is_wide(exact, column):
-            # Python's integers have no largest one: the difference is exact.
-            exact = np.array(present_cells(series, there), dtype=object)
-        return np.asarray((exact - column.origin).astype(np.float64))
+        return np.asarray((_whole(series, there, column) - column.origin).astype(np.float64))
     if series.dtype == nw.Object:
         values = _of_objects(series, there, column)
     else:
@@ -118,9 +115,14 @@ def _values(series: Any, there: np.ndarray, column: Column) -> np.ndarray:
     return np.asarray(values - column.origin)
 
 
-def _is_wide(cells: np.ndarray, column: Column) -> bool:
-    """Return whether differences from the origin may not fit 64 bits."""
-    return abs(column.origin) > SAFE or bool(np.any(np.abs(cells.astype(np.float64)) > SAFE))
+def _whole(series: Any, there: np.ndarray, column: Column) -> np.ndarray:
+    """Return present whole numbers, whose differences from the column's origin are exact."""
+    if series.dtype in NARROW and abs(column.origin) < SAFE:
+        cells = np.asarray(series.drop_nulls().to_numpy())
+        if cells.dtype.kind in "iu" and cells.max() < SAFE and cells.min() > -SAFE:
+            return cells.astype(np.int64)
+    # Python's integers have no largest one.
+    return np.array(present_cells(series, there), dtype=object)
 
 
 def _of_objects(series: Any, there: np.ndarray, column: Column) -> np.ndarray:
