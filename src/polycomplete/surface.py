@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -26,6 +26,9 @@ from polycomplete.scaling import ColumnScaler
 from polycomplete.solvers.stages import stages
 
 __all__ = ["Surface", "fit_surface"]
+
+#: Usual energies of a row: one with more is far from the surface.
+DOUBT = 100.0
 
 
 @dataclass(frozen=True)
@@ -59,17 +62,20 @@ class Surface:
         """Complete each row by itself; return the rows and which of them are ambiguous."""
         with blas_threads_for(len(self.rows)):
             scaled = self.scaler.apply(np.where(mask, X, self.scaler.centre))
-            completed, ambiguous, drawn = self.complete_scaled(scaled, mask)
-            return self.scaler.undo(completed), ambiguous | drawn
+            completed, ambiguous = self._find(scaled, mask)
+            outside, wild = self.bring_back(completed, mask)
+            return self.scaler.undo(completed), ambiguous | outside | wild
 
-    def complete_scaled(
-        self, X: np.ndarray, mask: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Complete scaled rows; return them, which are ambiguous, and which had to be drawn in."""
-        completed, ambiguous = self._find(X, mask)
-        again = [lambda who, level=level: self._find(X[who], mask[who], level)[0]
-                 for level in range(len(self._energies) - 1, 0, -1)]  # fmt: skip
-        return completed, ambiguous, bring_back(self.span, completed, mask, again)
+    def bring_back(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Complete scaled rows that ran away once more, at coarser and coarser smoothings."""
+        least = self.smoothing * float(np.mean(self.kernel.diagonal(self.rows)))
+
+        def doubtful(rows: np.ndarray) -> np.ndarray:
+            return np.asarray(evenly(self._energies[-1], rows) > DOUBT * max(self.typical, least))
+
+        ways = [lambda who, level=level: self._find(X[who], mask[who], level)[0]
+                for level in range(len(self._energies), 0, -1)]  # fmt: skip
+        return bring_back(self.span, X, mask, doubtful, ways)
 
     def _find(
         self, X: np.ndarray, mask: np.ndarray, level: int | None = None
@@ -130,18 +136,25 @@ def fit_surface(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
         kernel = result.kernel or problem.kernel
         rows, gamma = result.X, chosen.smoothing * problem.unit
         span = Span.of(problem.X, mask)
-        rows, drawn = _restart_strays(
-            Surface(scaler, kernel, rows, chosen.smoothing, gamma, span), mask
-        )
+        outside, wild = np.zeros((2, len(X)), dtype=bool)
+        strays = span.strays(rows, mask)
+        if strays.any() and not strays.all():
+            rows, kept = rows.copy(), rows[~strays]
+            typical = float(np.median(row_energy(kernel, kept, gamma).left_out()))
+            # By the other rows alone: one that ran away supports itself.
+            others = Surface(scaler, kernel, kept, chosen.smoothing, typical, span)
+            some = rows[strays]
+            outside[strays], wild[strays] = others.bring_back(some, mask[strays])
+            rows[strays] = some
         energy = row_energy(kernel, rows, gamma)
         typical = float(np.median(energy.left_out()))
-        loose, spread = result.ambiguous | drawn, np.zeros_like(rows)
+        loose, spread = result.ambiguous | outside | wild, np.zeros_like(rows)
         if X.shape[1] <= WIDEST:
             unit, budget = typical_distance(rows, np.ones_like(mask)), max(typical, gamma)
             spread, reach = deviations_in_place(energy, rows, mask, budget)
             loose = loose | (reach > LOOSE * unit)
         factor, held_out = judge(X, chosen.trials, partial(_trial_spread, kernel, gamma))
-        spread = np.maximum(spread * factor, np.where(drawn[:, None] & ~mask, span.width, 0.0))
+        spread = np.maximum(spread * factor, np.where(wild[:, None] & ~mask, span.width, 0.0))
         return Learned(
             surface=Surface(scaler, kernel, rows, chosen.smoothing, typical, span),
             completed=scaler.undo(rows),
@@ -151,17 +164,6 @@ def fit_surface(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
             deviation=spread * scaler.scale,
             held_out=held_out,
         )
-
-
-def _restart_strays(fitted: Surface, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Complete rows that ran away by the others, which they do not support; say which still did."""
-    rows, drawn = fitted.rows, np.zeros(len(mask), dtype=bool)
-    strays = fitted.span.strays(rows, mask)
-    if strays.any() and not strays.all():
-        others = replace(fitted, rows=rows[~strays])
-        rows = rows.copy()
-        rows[strays], _, drawn[strays] = others.complete_scaled(rows[strays], mask[strays])
-    return rows, drawn
 
 
 def _trial_spread(kernel: Kernel, gamma: float, trial: Trial) -> np.ndarray:

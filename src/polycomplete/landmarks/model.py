@@ -63,12 +63,11 @@ class Completion(NamedTuple):
     deviation: Array
     loose: Array
 
-    def _marked(self, drawn: Array, mask: Array, span: Span) -> Completion:
-        """Return it with some rows marked as not determined, whose entries may be anywhere."""
+    def _marked(self, outside: Array, wild: Array, mask: Array, span: Span) -> Completion:
+        """Return it with some rows marked as not determined; wild ones may be anywhere."""
         xp = array_namespace(self.rows)
-        anywhere = xp.where(drawn[:, None] & ~mask, span.width, 0.0)
-        deviation = xp.maximum(self.deviation, anywhere)
-        return self._replace(deviation=deviation, loose=self.loose | drawn)
+        deviation = xp.maximum(self.deviation, xp.where(wild[:, None] & ~mask, span.width, 0.0))
+        return self._replace(deviation=deviation, loose=self.loose | outside | wild)
 
 
 @dataclass(frozen=True)
@@ -126,11 +125,9 @@ class LandmarkModel:
         rng = np.random.default_rng(seed)
         span, mask = Span.of(problem.X, problem.mask), problem.mask
         kept = np.flatnonzero(~span.strays(X, mask))
-        if not 0 < len(kept) < len(X):
-            spectrum = problem.enough(X, problem.gamma(smoothing), rng)
-        else:
-            X, mask = X[kept], mask[kept]
-            spectrum = problem.enough(X, problem.gamma(smoothing), rng, kept)
+        kept = kept if len(kept) else np.arange(len(X))
+        X, mask = X[kept], mask[kept]
+        spectrum = problem.enough(X, problem.gamma(smoothing), rng, kept)
         steps = [s for s in ladder(smoothing) if s > smoothing] + [smoothing]
         energies = [spectrum.energy(problem.gamma(s)) for s in steps]
         order = rng.permutation(len(X))
@@ -284,9 +281,9 @@ class LandmarkModel:
         """Judge rows that were completed jointly, scaled; only those not determined change."""
         joint, rows = replace(self, packing=PLAIN), X.copy()
         energy = np.maximum(self.energies[-1].value(X), 0)
-        drawn = joint._bring_back(rows, mask, energy, run)
+        strays = joint._bring_back(rows, mask, energy, run)
         measured = joint._measure(Holes(mask), rows, run)
-        return joint._blend(rows, mask, energy, *measured, run)._marked(drawn, mask, self.span)
+        return joint._blend(rows, mask, energy, *measured, run)._marked(*strays, mask, self.span)
 
     def _chunks(self, n: int, m: int, place: Device) -> Iterator[slice]:
         together = self.engine.jobs if self.engine.many(n, place) else 1
@@ -313,9 +310,9 @@ class LandmarkModel:
             found, lowest = tried.best()
             better = lowest < xp.take(energy, hard)
             rows[hard[better], :], energy[hard[better]] = found[better, :], lowest[better]
-        drawn = self._bring_back(rows, mask, energy, run)
+        strays = self._bring_back(rows, mask, energy, run)
         measured = self._measure(holes, rows, run)
-        blended = self._blend(rows, mask, energy, *measured, run)._marked(drawn, mask, self.span)
+        blended = self._blend(rows, mask, energy, *measured, run)._marked(*strays, mask, self.span)
         scaled = blended.deviation * self.scaler.scale
         return blended._replace(rows=self.scaler.undo(blended.rows), deviation=scaled)
 
@@ -346,20 +343,22 @@ class LandmarkModel:
         rows[who, :], E, _ = holes.settle(self.energies[-1], some, damping, POLISH, run)
         energy[who] = xp.clip(E, 0.0, None)
 
-    def _bring_back(self, rows: Array, mask: Array, energy: Array, run: Run) -> Array:
+    def _bring_back(self, rows: Array, mask: Array, energy: Array, run: Run) -> tuple[Array, Array]:
         """Start rows that ran away again, at coarser and coarser smoothings; writes into both."""
         xp = array_namespace(rows)
 
         def again(level: int, who: Array) -> Array:
             some, seen = xp.take(rows, who, axis=0), xp.take(mask, who, axis=0)
-            lenders, packing = self.lenders, self.packing
-            models = self.energies[:level]
-            found, lowest = try_starts(models, some, seen, lenders, packing=packing, run=run).best()
+            tried = try_starts(
+                self.energies[:level], some, seen, self.lenders, packing=self.packing, run=run
+            )
+            found, lowest = tried.best()
             energy[who] = xp.clip(lowest, 0.0, None)
             return found
 
-        levels = range(len(self.energies), 0, -1)
-        return bring_back(self.span, rows, mask, [partial(again, level) for level in levels])
+        value, limit = self.energies[-1].value, DOUBT * self._usual
+        ways = [partial(again, level) for level in range(len(self.energies), 0, -1)]
+        return bring_back(self.span, rows, mask, lambda some: value(some) > limit, ways)
 
     def _measure(self, holes: Holes, rows: Array, run: Run) -> tuple[Array, Array]:
         """Return how far each cell may be off, and which rows are loose."""

@@ -67,9 +67,12 @@ def bring_back(
     span: Span,
     rows: Array,
     mask: Array,
+    doubtful: Callable[[Array], Array],
     again: Iterable[Callable[[Array], Array]],
-) -> Array:
+) -> tuple[Array, Array]:
     """Complete rows that ran away once more, and draw in what does so again; writes into rows.
+
+    A row outside that lies on the surface of the others is not to be doubted, and stays.
 
     Parameters
     ----------
@@ -77,36 +80,42 @@ def bring_back(
         Of the columns.
     rows, mask : arrays of shape (n, m)
         Completed rows, and True where observed.
+    doubtful : callable
+        Says which of some complete rows lie far from the surface.
     again : iterable of callables
         Ways to complete rows, by their indices, from fine to coarse; each takes what the one before
         left outside.
 
     Returns
     -------
-    array of bool, shape (n,)
-        Which rows were drawn in.
+    outside, wild : arrays of bool, shape (n,)
+        Rows that are outside for good reason, and rows that ran away and found no place.
 
     Examples
     --------
     >>> import numpy as np
     >>> rows, mask = np.array([[0.0], [1.0], [9.0], [-9.0]]), np.arange(4)[:, None] < 2
     >>> span = Span.of(rows, mask)
-    >>> bring_back(span, rows, mask, [lambda who: np.array([[0.7], [-8.0]])[: len(who)]])
-    array([False, False, False,  True])
-    >>> rows[:, 0]
-    array([ 0. ,  1. ,  0.7, -0.5])
+    >>> outside, wild = bring_back(span, rows, mask, lambda rows: rows[:, 0] < 0, [])
+    >>> outside, wild, rows[:, 0]
+    (array([False, False,  True, False]), array([False, False, False,  True]),
+     array([ 0. ,  1. ,  9. , -0.5]))
     """
     xp = array_namespace(rows)
-    who = xp.nonzero(span.strays(rows, mask))[0]
+    outside, wild = span.strays(rows, mask), mask[:, 0] & False
+    some = xp.nonzero(outside)[0]
+    if not some.shape[0]:
+        return outside, wild
+    ran = some[doubtful(xp.take(rows, some, axis=0))]
+    outside[ran] = False
+    who = ran
     for complete in again:
         if not who.shape[0]:
             break
         found = complete(who)
         rows[who, :] = found
         who = who[span.strays(found, xp.take(mask, who, axis=0))]
-    drawn = mask[:, 0] & False
-    if who.shape[0]:
-        some, seen = xp.take(rows, who, axis=0), xp.take(mask, who, axis=0)
-        rows[who, :] = xp.where(seen, some, span.drawn_in(some))
-        drawn[who] = True
-    return drawn
+    here, seen = xp.take(rows, ran, axis=0), xp.take(mask, ran, axis=0)
+    rows[ran, :] = xp.where(seen, here, span.drawn_in(here))
+    wild[ran] = doubtful(xp.take(rows, ran, axis=0))
+    return outside, wild

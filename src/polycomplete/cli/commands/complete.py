@@ -347,8 +347,8 @@ def _trust(facts: dict[str, Any]) -> str:
     if wrong:
         low, high = wrong["interval"]
         said += (
-            f"\nExpected to be wrong: {wrong['wrong']:.1%} of the words filled in "
-            f"({low:.1%} to {high:.1%}); the most frequent one {wrong['usual']:.1%}."
+            f"\nExpected to be wrong: {wrong['wrong']:.1%} ({low:.1%} to {high:.1%}) of the words "
+            f"filled in; by the most frequent word {wrong['usual']:.1%}."
         )
     if facts["fallback_columns"]:
         names = ", ".join(facts["fallback_columns"])
