@@ -60,9 +60,9 @@ def recovered(X: np.ndarray, source: Path, target: Path) -> float:
     """Return the share of determined rows that came back."""
     files = sorted(source.glob("*.parquet"))
     shares, counts = [], []
-    for part, path in zip(np.array_split(X, len(files)), files, strict=True):
+    for number, (part, path) in enumerate(zip(np.array_split(X, len(files)), files, strict=True)):
         mask = pd.read_parquet(path).notna().to_numpy()
-        found = pd.read_parquet(target / path.name).to_numpy()
+        found = pd.read_parquet(target / f"part-{number:05d}.parquet").to_numpy()
         shares.append(metrics.recovered_share(part, found, mask, min_observed=DETERMINED))
         counts.append(len(part))
     return float(np.average(shares, weights=counts))

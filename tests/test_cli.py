@@ -238,30 +238,28 @@ def test_info_and_version(folder):
     assert run("--version", cwd=folder)[1].startswith("polycomplete ")
 
 
-def test_a_folder_of_files_is_completed_with_dask_and_resumed(tmp_path):
+def test_a_folder_of_files_is_completed(tmp_path):
     rows = np.linspace(0, 1, 60)
-    table = pl.DataFrame({"a": rows, "b": rows**2, "c": rows**3})
+    table = pl.DataFrame({"a": rows, "b": rows**2, "c": rows**3, "n": range(60)})
     holed = table.with_columns(b=pl.when(pl.int_range(60) % 5 == 0).then(None).otherwise("b"))
     (tmp_path / "parts").mkdir()
     for name, part in (("one", holed[:40]), ("two", holed[40:])):
         part.write_parquet(tmp_path / f"parts/{name}.parquet")
-    command = ["complete", "parts", "-o", "done", "--backend", "dask"]
+    command = ["complete", "parts", "-o", "done"]
     code, _, err = run(*command, cwd=tmp_path)
     assert code == 0, err
     found = pl.read_parquet(tmp_path / "done/*.parquet")
+    assert found.schema == table.schema
     assert np.abs(found["b"].to_numpy() - rows**2).max() < 0.05
     code, _, err = run(*command, cwd=tmp_path)
     assert (code, "not empty" in err) == (4, True)
-    (tmp_path / "done/two.parquet").unlink()
-    code, _, err = run(*command, "--resume", cwd=tmp_path)
-    assert code == 0, err
-    assert pl.read_parquet(tmp_path / "done/*.parquet").equals(found)
-    code, _, err = run("complete", "nowhere", "--backend", "dask", cwd=tmp_path)
-    assert (code, err.count("\n"), "nowhere" in err) == (2, 1, True)
+    (tmp_path / "nothing").mkdir()
+    code, _, err = run("complete", "nothing", cwd=tmp_path)
+    assert (code, err.count("\n"), "no .parquet file in nothing" in err) == (4, 1, True)
 
 
 def test_options_that_would_be_ignored_are_refused(folder):
     code, _, err = run("complete", "data.csv", "--workers", "2", cwd=folder)
     assert (code, err.count("\n"), "--workers" in err) == (2, 1, True)
-    code, _, err = run("complete", ".", "--backend", "dask", "--force", cwd=folder)
+    code, _, err = run("complete", ".", "--force", cwd=folder)
     assert (code, err.count("\n"), "--force" in err) == (2, 1, True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import polars as pl
+from sklearn.exceptions import ConvergenceWarning
 
 from polycomplete import masks
 from polycomplete.cli.completing import make
@@ -206,7 +208,10 @@ def fill(
 def _try(one: Score, frame: Any, holes: Any, hidden: np.ndarray, seed: int) -> None:
     begin = time.perf_counter()
     try:
-        completed = make(one.method, seed).fit_transform(holes)
+        with warnings.catch_warnings():
+            # How far each method came is what is measured here.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            completed = make(one.method, seed).fit_transform(holes)
         error, wrong = score(frame, completed, hidden)
     except (ValueError, TypeError, ArithmeticError, MemoryError) as failure:
         one.failure = " ".join(str(failure).split()) or type(failure).__name__

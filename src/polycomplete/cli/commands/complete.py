@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import traceback
@@ -24,12 +25,6 @@ def _kind_of_report(path: str | None) -> str | None:
     if path and not path.lower().endswith((".html", ".htm", ".json", ".txt")):
         raise typer.BadParameter(f"{path} must end with .html, .json or .txt.")
     return path
-
-
-def _known_backend(name: str) -> str:
-    if name not in ("local", "dask"):
-        raise typer.BadParameter(f"{name!r} is neither local nor dask.")
-    return name
 
 
 ReportFile = Annotated[
@@ -56,23 +51,13 @@ STAY = (
     "nothing was learned from them."
 )
 CLUSTER = "Folders of Parquet files"
-Backend = Annotated[
-    str,
-    typer.Option(
-        "--backend",
-        metavar="local|dask",
-        callback=_known_backend,
-        help="dask completes a folder of Parquet files into another, each file whole or not there.",
-        rich_help_panel=CLUSTER,
-    ),
-]
 Workers = Annotated[
     int | None,
     typer.Option(
         "--workers",
         min=1,
         show_default=False,
-        help="With dask: so many processes on this machine.",
+        help="Processes on this machine.",
         rich_help_panel=CLUSTER,
     ),
 ]
@@ -82,15 +67,7 @@ Scheduler = Annotated[
         "--scheduler",
         metavar="ADDRESS",
         show_default=False,
-        help="With dask: the cluster to work on; its workers must see both folders.",
-        rich_help_panel=CLUSTER,
-    ),
-]
-Resume = Annotated[
-    bool,
-    typer.Option(
-        "--resume",
-        help="With dask: go on with a job that was stopped; files that are there stay.",
+        help="The Dask cluster to work on; its workers must see both folders.",
         rich_help_panel=CLUSTER,
     ),
 ]
@@ -101,7 +78,7 @@ Resume = Annotated[
     "polycomplete complete data.csv --id name --missing -999 --report report.html",
     "polycomplete complete data.csv --method lrmc --save model.skops",
     "cat data.csv | polycomplete complete - > complete.csv",
-    "polycomplete complete parts/ -o complete/ --backend dask --workers 2 --resume",
+    "polycomplete complete parts/ -o complete/ --workers 2",
 )
 def complete(
     table: Source,
@@ -114,10 +91,8 @@ def complete(
     ids: Ids = None,
     seed: Seed = 0,
     force: Force = False,
-    backend: Backend = "local",
     workers: Workers = None,
     scheduler: Scheduler = None,
-    resume: Resume = False,
 ) -> None:
     """Fill in the missing cells of a table.
 
@@ -128,12 +103,12 @@ def complete(
     from polycomplete.cli.outputs import beside, check_outputs
     from polycomplete.cli.reading import read
 
-    cluster = {"workers": workers, "scheduler": scheduler, "resume": resume}
-    if backend == "dask":
-        _refuse("do not go with --backend dask", id=ids, force=force, report=report)
+    cluster = {"workers": workers, "scheduler": scheduler}
+    if os.path.isdir(table):
+        _refuse("do not go with folders", id=ids, force=force, report=report)
         _folder(table, output, method, seed, talk, save, cluster)
         return
-    _refuse("go with --backend dask only", **cluster)
+    _refuse("go with folders only", **cluster)
     output = output or beside(table, "complete")
     check_outputs(talk, output, report, save, force=force)
     _check_possible(method, report, save)
@@ -177,12 +152,14 @@ def _folder(
     cluster: dict[str, Any],
 ) -> None:
     """Complete a folder of Parquet files."""
-    from polycomplete.cli.folders import complete_folder
+    from polycomplete.cli.completing import make
+    from polycomplete.dask import complete_parquet
     from polycomplete.persistence import save as save_model
 
     target = target or f"{source.rstrip('/')}-complete"
     _check_possible(method, None, save)
-    estimator = complete_folder(source, target, method, seed, talk, **cluster)
+    with talk.working(f"completing the files of {source} by {method}"):
+        estimator = complete_parquet(source, target, make(method, seed), **cluster)
     talk.wrote("output", target)
     if save:
         save_model(estimator, save)
