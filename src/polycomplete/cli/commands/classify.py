@@ -62,7 +62,7 @@ def classify(
     from polycomplete.files import read_table, write_table
 
     output = output or beside(table, "classify")
-    check_outputs(talk, output, force=force)
+    check_outputs(talk, output, force=force, source=table)
     given = read_table(table, how)
     find(given, [target])
     if confidence is not None:

@@ -54,7 +54,7 @@ def cluster(
     from polycomplete.files import read_table, write_table
 
     output = output or beside(table, "cluster")
-    check_outputs(talk, output, force=force)
+    check_outputs(talk, output, force=force, source=table)
     given = read_table(table, how)
     check_new(given, column, "--column")
     frame = numbers(given, ids or (), talk)

@@ -130,7 +130,7 @@ def complete(
         return
     _refuse("go with --backend dask only", **cluster)
     output = output or beside(table, "complete")
-    check_outputs(talk, output, report, save, force=force)
+    check_outputs(talk, output, report, save, force=force, source=table)
     _check_possible(method, report, save)
     given = read_table(table, how)
     frame = given.frame.select(usable(given, ids or (), talk))
@@ -172,8 +172,11 @@ def _folder(
 ) -> None:
     """Complete a folder of Parquet files."""
     from polycomplete.cli.folders import complete_folder
+    from polycomplete.cli.outputs import check_outside
 
     target = target or f"{source.rstrip('/')}-complete"
+    if save:
+        check_outside(save, source, target)
     _check_possible(method, None, save)
     estimator = complete_folder(source, target, method, seed, talk, **cluster)
     talk.wrote("output", target)
