@@ -295,7 +295,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
 
     def _validate(self, X: Any, *, reset: bool, fewest: int = 1) -> tuple[np.ndarray, np.ndarray]:
         matrix = check_array(
-            to_matrix(X),
+            to_matrix(X, exact=True),
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
             ensure_min_samples=fewest,
