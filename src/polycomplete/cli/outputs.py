@@ -19,7 +19,7 @@ def beside(source: str, word: str) -> str:
     Parameters
     ----------
     source : str
-        The table; "-" for standard input.
+        The table; "-" for standard input, beside which, as beside other pipes, there is nothing.
     word : str
         What was done to it.
 
@@ -32,9 +32,9 @@ def beside(source: str, word: str) -> str:
     >>> beside("data/people.csv", "complete"), beside("-", "complete"), beside("iris.data", "x")
     ('data/people-complete.csv', '-', 'iris-x.csv')
     """
-    if source == "-":
-        return "-"
     path = Path(source)
+    if source == "-" or source.startswith(("/dev/", "/proc/")) or path.is_fifo():
+        return "-"
     suffix = path.suffix if form_of(source) else ".csv"
     return str(path.with_name(f"{path.stem}-{word}{suffix}"))
 
