@@ -320,3 +320,21 @@ def test_many_rows_of_constants_are_all_told_of():
     pmc = PMC(engine=Landmark(max_rows=40))
     np.testing.assert_array_equal(pmc.fit_transform(X), np.ones((90, 2)))
     np.testing.assert_array_equal(np.flatnonzero(~pmc.row_determined_), [5])
+
+
+def test_a_file_without_rows_stays_one(tmp_path):
+    fitted = LRMC().fit([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
+    np.save(tmp_path / "x.npy", np.empty((0, 2)))
+    complete_file(tmp_path / "x.npy", tmp_path / "y.npy", fitted)
+    found = np.load(tmp_path / "y.npy")
+    assert (found.shape, found.dtype) == ((0, 2), np.float64)
+    with pytest.raises(ValueError, match="no observed entry in its 0 rows"):
+        complete_file(tmp_path / "x.npy", tmp_path / "z.npy", PMC(**QUICK))
+
+
+def test_a_file_of_whole_numbers_comes_back_exactly_or_not_at_all(tmp_path):
+    fitted = LRMC().fit([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
+    np.save(tmp_path / "x.npy", np.array([[1, 2**53 + 1]]))
+    with pytest.raises(ValueError, match=r"x\.npy: Column 1 holds 9007199254740993 in row 0"):
+        complete_file(tmp_path / "x.npy", tmp_path / "y.npy", fitted)
+    assert not (tmp_path / "y.npy").exists()

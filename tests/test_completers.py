@@ -1,7 +1,10 @@
 """What every completer promises, whatever its kernel, penalty and solver."""
 
 import logging
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -282,3 +285,47 @@ def test_what_was_held_out_to_choose_by_is_told(engine):
     assert_array_equal(held.truth, given[held.rows, held.columns])
     assert np.median(np.abs(held.completed - held.truth)) < 0.2 * np.std(held.truth)
     assert PMC(engine=engine, smoothing=1e-2, scale=None).fit(given).held_out_ is None
+
+
+def test_new_rows_do_not_depend_on_an_outlier_among_them(completer, draw):
+    X = draw(n=70).X
+    fitted, rows = completer.fit(X[:40]), X[40:].copy()
+    usual = fitted.transform(rows)
+    rows[3, np.flatnonzero(~np.isnan(rows[3]))[0]] = 1e3
+    together = fitted.transform(rows)
+    alone = np.vstack([fitted.transform(rows[i : i + 1]) for i in range(len(rows))])
+    assert_array_equal(together, alone)
+    others = np.arange(len(rows)) != 3
+    assert_array_equal(together[others], usual[others])
+    assert_array_equal(fitted.transform(rows[7:20]), together[7:20])
+
+
+#: Large rows and several threads take other paths through BLAS.
+COMPANY = """
+import numpy as np
+from polycomplete import KFMC, LADMC, PMC, Continuation, datasets, masks
+fixed = {"smoothing": 1e-3, "scale": "standard", "random_state": 0}
+quick = Continuation(rescues=0, blend=False, max_iter=20)
+X = datasets.make_polynomial_manifold(350, 25, n_dims=2, random_state=1)
+X = masks.apply(X, masks.uniform(X.shape, 0.7, random_state=1))
+for completer in (
+    LADMC(random_state=0),
+    KFMC(random_state=0),
+    PMC(engine="exact", solver=quick, **fixed),
+    PMC(engine="landmark", **fixed),
+):
+    fitted, rows = completer.fit(X[:300]), X[300:]
+    together = fitted.transform(rows)
+    alone = np.vstack([fitted.transform(rows[i : i + 1]) for i in range(0, 50, 5)])
+    if not np.array_equal(together[::5], alone):
+        print(type(completer).__name__)
+"""
+
+
+def test_new_rows_do_not_depend_on_the_kernels_of_the_machine():
+    kept = {name: value for name, value in os.environ.items() if "CORETYPE" not in name}
+    threads = {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2", "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [sys.executable, "-c", COMPANY], capture_output=True, text=True, env=kept | threads
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr

@@ -80,6 +80,47 @@ def test_a_file_is_written_as_it_was_read(tmp_path):
         assert (tmp_path / name).read_bytes() == content
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    ("encoding", "bytes_in_order", "mark"),
+    [
+        ("utf-8", "utf-8", ""),
+        ("utf-8-sig", "utf-8", ""),
+        ("utf-8-sig", "utf-8", "\ufeff"),
+        ("utf-16", "utf-16-le", "\ufeff"),
+        ("utf-16", "utf-16-be", "\ufeff"),
+        ("utf-16-be", "utf-16-be", "\ufeff"),
+        ("utf-16-le", "utf-16-le", ""),
+        ("utf-32", "utf-32-le", "\ufeff"),
+        ("utf-32", "utf-32-be", "\ufeff"),
+        ("utf-32-be", "utf-32-be", ""),
+    ],
+)
+@pytest.mark.parametrize("header", ["a;b", '"a\n1";b', '"a;1";b', '"a\r\n1";b'])
+def test_line_ends_and_marks_stay(tmp_path, newline, encoding, bytes_in_order, mark, header):
+    text = mark + newline.join([header, "1.50;ä", ";ü", ""])
+    path = put(tmp_path, "a.csv", text.encode(bytes_in_order))
+    table = read_table(path, Reading(encoding=encoding))
+    assert table.frame["b"].to_list() == ["ä", "ü"]
+    filled = table.completed(pl.DataFrame({table.frame.columns[0]: [0.0, 2.5]}))
+    write_table(filled, path, force=True)
+    expected = text.replace(newline + ";ü", newline + "2.5;ü")
+    assert (tmp_path / "a.csv").read_bytes() == expected.encode(bytes_in_order)
+
+
+def test_a_delimiter_between_quotation_marks_is_none(tmp_path):
+    table = read_table(put(tmp_path, "a.csv", '"a, b";c\n1;2\n'))
+    assert table.frame.columns == ["a, b", "c"]
+
+
+def test_a_long_header_keeps_its_line_end(tmp_path):
+    names = [f"a column with a long name, {j}" for j in range(5000)]
+    content = ";".join(names) + "\r\n" + ";".join("1" for _ in names) + "\r\n"
+    path = put(tmp_path, "a.csv", content)
+    write_table(read_table(path, Reading(delimiter=";")), path, force=True)
+    assert (tmp_path / "a.csv").read_bytes() == content.encode()
+
+
 def test_another_encoding_goes_in_and_out(tmp_path):
     content = "Name;Größe\nBär;1,5\nElch;\n".encode("latin-1")
     table = read_table(put(tmp_path, "a.csv", content), Reading(encoding="latin-1", decimal=","))
@@ -168,6 +209,14 @@ def test_a_first_column_without_a_name_stays_so(tmp_path):
             table = read_table(path)
             assert table.frame.columns == ["", "a"]
             write_table(table, path, force=True)
+
+
+def test_nan_is_missing_however_it_is_written(tmp_path):
+    cells = ["NAN", "-nan", "nAn", "+NaN", "-NaN"]
+    path = put(tmp_path, "a.csv", "a,b\n" + "".join(f"{cell},{cell}\n" for cell in cells) + "1,x\n")
+    table = read_table(path)
+    assert table.frame["a"].to_list() == [None] * 5 + [1]
+    assert table.frame["b"].to_list() == [None] * 5 + ["x"]
 
 
 def test_a_number_can_stand_for_missing_in_every_kind_of_file(tmp_path):

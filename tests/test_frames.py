@@ -14,6 +14,7 @@ from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from polycomplete import LRMC, TableCompleter
 from polycomplete.frames import find_missing, like_input, to_matrix
 
 NAN = np.nan
@@ -49,6 +50,7 @@ READ = {
 }
 REFUSED = {
     "text": (np.array([[1, "two"]], dtype=object), r"Column 1 holds 'two' in row 0.*encode"),
+    "a long number": (np.array([[1], [10**5000]], dtype=object), "Column 0 holds a number of thou"),
     "digits": (np.array([[1], ["2"]], dtype=object), "Column 0 holds '2' in row 1.*not a number"),
     "strings": (np.array([["1", "2"]]), "Column 0 holds .*'1'.* in row 0.*not a number"),
     "pandas text": (pd.DataFrame({"n": ["x", None]}), "Column 'n' holds 'x' in row 0"),
@@ -217,3 +219,43 @@ def test_dropped_columns_are_named(problem, quick):
     frame = pd.DataFrame(problem.X, columns=NAMES).assign(b=NAN, e=NAN)
     with pytest.warns(UserWarning, match=r"Columns b, e have no observed entry.*keep_empty_feat"):
         quick().fit(frame)
+
+
+BIG = 2**53 + 1
+ROUNDED = {
+    "array": (np.array([[1, 2], [3, BIG]]), 1),
+    "negative": (np.array([[1, 2], [3, -BIG]]), 1),
+    "unsigned": (np.array([[1, 2], [3, 2**64 - 1]], dtype=np.uint64), 1),
+    "objects": (np.array([[1, None], [3, BIG]], dtype=object), 1),
+    "list of whole numbers and fractions": ([[1.5, 2], [3, BIG]], 1),
+    "masked": (np.ma.array([[1, 2], [3, BIG]], mask=[[False, True], [False, False]]), 1),
+    "pandas": (pd.DataFrame({"x": [1.5, 2.5], "id": [3, BIG]}), "id"),
+    "Int64": (pd.DataFrame({"id": pd.array([None, BIG], dtype="Int64")}), "id"),
+    "polars": (pl.DataFrame({"x": [1.5, 2.5], "id": [None, BIG]}), "id"),
+    "pyarrow": (pa.table({"x": [1.5, 2.5], "id": [None, BIG]}), "id"),
+}
+
+
+@pytest.mark.parametrize(("table", "column"), ROUNDED.values(), ids=ROUNDED)
+def test_whole_numbers_that_floats_would_change_are_refused_by_completers(table, column):
+    said = rf"Column {column!r} holds -?\d+ in row 1, which float64 cannot hold.*TableCompleter"
+    with pytest.raises(ValueError, match=said):
+        LRMC().fit(table)
+    assert (
+        to_matrix(table).dtype == np.float64
+    )  # elsewhere, such as in a report, it does not matter
+
+
+def test_large_whole_numbers_that_floats_can_hold_come_back():
+    X = np.array([[2**60, 1], [-(2**63), 3], [2**53, 5]])
+    completed = LRMC().fit_transform(X)
+    assert [[int(x) for x in row] for row in completed] == X.tolist()
+
+
+def test_tables_keep_whole_numbers_that_floats_would_change():
+    table = pl.DataFrame({"id": [BIG, BIG + 2, BIG + 4, None], "x": [1.0, 2.0, None, 4.0]})
+    assert TableCompleter(LRMC()).fit_transform(table)["id"][:3].to_list() == [
+        BIG,
+        BIG + 2,
+        BIG + 4,
+    ]

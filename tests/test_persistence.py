@@ -1,11 +1,14 @@
 """Saving and loading: the same bits in another process, and clear refusals."""
 
 import inspect
+import io
 import json
+import os
 import subprocess
 import sys
 import warnings
 import zipfile
+from itertools import product
 
 import numpy as np
 import polars as pl
@@ -13,7 +16,14 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 import polycomplete
-from polycomplete import PMC, Completer, SubspaceClusterer, TableCompleter, methods, persistence
+from polycomplete import (
+    PMC,
+    Completer,
+    SubspaceClusterer,
+    TableCompleter,
+    methods,
+    persistence,
+)
 from polycomplete.persistence import ModelFileError, load, save
 
 #: With nothing to choose, so that a fit takes a moment.
@@ -52,26 +62,34 @@ def saved(line, tmp_path):
     return tmp_path / "line.skops"
 
 
-def rewritten(path, name, content):
-    """Write an archive anew, with one member replaced; return its path."""
-    with zipfile.ZipFile(path) as old:
-        members = {one: old.read(one) for one in old.namelist()} | {name: content}
-    with zipfile.ZipFile(path, "w") as new:
-        for one, data in members.items():
-            new.writestr(one, data)
+def members(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def packed(path, parts, compression=zipfile.ZIP_STORED):
+    """Write an archive, with a label that does not know what was in it; return its path."""
+    label = json.loads(parts["polycomplete.json"])
+    label.pop("sha256", None)
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, data in (parts | {"polycomplete.json": json.dumps(label)}).items():
+            archive.writestr(name, data)
     return path
 
 
+def rewritten(path, name, content):
+    """Write an archive anew, with one member replaced; return its path."""
+    return packed(path, members(path) | {name: content})
+
+
 def relabelled(path, **changes):
-    with zipfile.ZipFile(path) as archive:
-        label = json.loads(archive.read("polycomplete.json"))
+    label = json.loads(members(path)["polycomplete.json"])
     return rewritten(path, "polycomplete.json", json.dumps(label | changes))
 
 
 def retyped(path, module, name):
     """Make a file claim that its estimator is something else."""
-    with zipfile.ZipFile(path) as archive:
-        schema = json.loads(archive.read("schema.json"))
+    schema = json.loads(members(path)["schema.json"])
     schema |= {"__module__": module, "__class__": name}
     return rewritten(path, "schema.json", json.dumps(schema))
 
@@ -262,3 +280,112 @@ def test_without_skops_it_is_said_what_to_install(line, saved, monkeypatch):
         save(line, saved)
     with pytest.raises(ImportError, match="needs skops"):
         load(saved)
+
+
+def as_npy(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def test_a_file_that_swells_is_not_read(saved):
+    parts = members(saved)
+    array = next(name for name in parts if name.endswith(".npy"))
+    packed(saved, parts | {array: as_npy(np.zeros(10**7))}, zipfile.ZIP_DEFLATED)
+    assert saved.stat().st_size < 10**6
+    with pytest.raises(ModelFileError, match="more in it than a file of this size holds"):
+        load(saved)
+
+
+def test_an_array_that_claims_another_size_is_not_read(saved):
+    parts = members(saved)
+    array = next(name for name in parts if name.endswith(".npy"))
+    header = {"descr": "<f8", "fortran_order": False, "shape": (10**12,)}
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, header)
+    parts[array] = file.getvalue() + bytes(80)
+    with pytest.raises(ModelFileError, match=r"array of shape \(1000000000000,\) has another size"):
+        load(packed(saved, parts))
+
+
+def test_an_array_is_not_read_again_and_again(saved):
+    parts = members(saved)
+    schema = json.loads(parts["schema.json"])
+    array = next(name for name in parts if name.endswith(".npy"))
+    node = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode"}
+    node |= {"type": "numpy", "file": array}
+    for number in (0, None, 10**6):
+        several = [node | {"__id__": number and number + i} for i in range(3)]
+        hoard = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
+        schema["content"]["content"]["hoard"] = hoard | {"content": several}
+        with pytest.raises(ModelFileError, match="an array is read several times"):
+            load(packed(saved, parts | {"schema.json": json.dumps(schema)}))
+
+
+def test_an_endless_file_is_not_read(tmp_path):
+    (tmp_path / "a.skops").touch()
+    os.truncate(tmp_path / "a.skops", 2**40)
+    with pytest.raises(ModelFileError, match="is not a model file"):
+        load(tmp_path / "a.skops")
+
+
+def test_any_wrong_byte_is_refused_or_harmless(saved, line):
+    data = saved.read_bytes()
+    with zipfile.ZipFile(saved) as archive:
+        label = archive.getinfo("polycomplete.json").header_offset
+    places = [*range(label, label + 60), *range(len(data) - 120, len(data))]
+    places += np.random.default_rng(0).choice(len(data), 120, replace=False).tolist()
+    refused = 0
+    for place, change in product(places, (0xFF, 0x01)):
+        damaged = bytearray(data)
+        damaged[place] ^= change
+        saved.write_bytes(damaged)
+        try:
+            again = load(saved)
+        except ModelFileError as error:
+            assert str(saved) in str(error)  # noqa: PT017  (some damage does no harm)
+            refused += 1
+        else:
+            assert again.transform([[5.0, None]]).tobytes() == line.transform([[5, None]]).tobytes()
+    assert refused > 300
+
+
+def test_swapped_arrays_are_noticed(saved):
+    parts = members(saved)
+    arrays = [name for name in parts if name.endswith(".npy")]
+    swapped = dict(zip(arrays, arrays[1:] + arrays[:1], strict=True))
+    with zipfile.ZipFile(saved, "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(swapped.get(name, name), data)
+    with pytest.raises(ModelFileError, match=r"line\.skops (was changed|is damaged)"):
+        load(saved)
+
+
+PARTS = {
+    "lrmc": lambda: methods.get("lrmc").fit([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]),
+    "knn": lambda: methods.get("knn").fit([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]),
+    "table": lambda: TableCompleter(methods.get("lrmc")).fit(
+        pl.DataFrame({"a": [1.0, 2.0, None, 4.0], "b": ["x", None, "y", "x"]})
+    ),
+    "classifier": lambda: polycomplete.TransductiveClassifier(
+        methods.get("lrmc"), label_weight=1.0, random_state=0
+    ).fit(np.arange(24.0).reshape(12, 2) ** 2, [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, None]),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_that_do_not_fit_together_are_noticed_on_loading(name, tmp_path):
+    save(PARTS[name](), tmp_path / "a.skops")
+    parts = members(tmp_path / "a.skops")
+    load(packed(tmp_path / "a.skops", parts))  # all that was changed is the label
+    long = {
+        name: as_npy(np.r_[array, array])
+        for name, data in parts.items()
+        if name.endswith(".npy") and (array := np.load(io.BytesIO(data))).ndim
+    }
+    with pytest.raises(ModelFileError, match=r"a\.skops is damaged, or does not fit"):
+        load(packed(tmp_path / "a.skops", parts | long))
+    schema = json.loads(parts["schema.json"])
+    schema["content"]["content"]["n_features_in_"]["content"] = str(10**9)
+    with pytest.raises(ModelFileError, match="it has 1000000000 columns"):
+        load(packed(tmp_path / "a.skops", parts | {"schema.json": json.dumps(schema)}))

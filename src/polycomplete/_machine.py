@@ -20,6 +20,9 @@ from threadpoolctl import ThreadpoolController
 # Below this many rows the products of a step are too small to share between BLAS threads: on two
 # cores that never paid, and on a busy machine it was many times slower (make bench-threads).
 SMALL = 1200
+#: Rows that the widest of OpenBLAS's kernels takes at once. In a product of a multiple of them, by
+#: one thread, all rows take the same path: the bits of a row do not depend on its place.
+TILE = 24
 MANY_ENTRIES = 10_000_000  # of a matrix, from which on threads pay for one pass over it
 PART_ENTRIES = 2**20  # of it that are worked on at a time
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of mallopt

@@ -195,6 +195,13 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         self._complete_rows(completed, mask)
         return self._deliver(X, matrix, mask, mask, completed)
 
+    def _probe(self) -> None:
+        """Raise where what was learned does not fit together, as in a changed file."""
+        if hasattr(self, "statistics_"):
+            rows, first = np.full((2, self.n_features_in_), np.nan), self._columns[:1]
+            rows[:, first] = self.statistics_[first]
+            self._transform(rows)
+
     def _complete_rows(self, completed: np.ndarray, mask: np.ndarray) -> None:
         """Complete rows by the model, writing into ``completed``."""
         columns = self._columns
@@ -298,7 +305,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
 
     def _validate(self, X: Any, *, reset: bool, fewest: int = 1) -> tuple[np.ndarray, np.ndarray]:
         matrix = check_array(
-            to_matrix(X),
+            to_matrix(X, exact=True),
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
             ensure_min_samples=fewest,

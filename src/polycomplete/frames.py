@@ -6,6 +6,8 @@ message can name the column and the row that do not fit.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from numbers import Integral
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -18,7 +20,11 @@ from polycomplete.devices import from_host, is_foreign, to_host
 __all__ = ["column_labels", "find_missing", "is_missing", "like_input", "to_matrix"]
 
 
-def to_matrix(X: Any) -> np.ndarray:
+#: Beyond this, float64 skips whole numbers.
+EXACT = 2**53
+
+
+def to_matrix(X: Any, exact: bool = False) -> np.ndarray:
     """Return X as a two-dimensional float array, NaN where missing.
 
     None, NaN, pandas' NA and polars' null are missing; float32 is kept where every column is
@@ -28,6 +34,8 @@ def to_matrix(X: Any) -> np.ndarray:
     ----------
     X : array-like or data frame
         Rows are samples.
+    exact : bool
+        Refuse whole numbers that are none in float64.
 
     Returns
     -------
@@ -54,23 +62,33 @@ def to_matrix(X: Any) -> np.ndarray:
         X = to_host(X)
     frame = _frame(X)
     if frame is not None:
-        columns = [_floats(column) for column in frame.iter_columns()]
+        columns = [_floats(column, exact) for column in frame.iter_columns()]
         return np.column_stack(columns) if columns else np.empty((len(frame), 0))
     if isinstance(X, np.ma.MaskedArray):
+        if exact:
+            _refuse_rounded(np.ma.filled(X, 0))
         return np.ma.filled(X.astype(X.dtype if X.dtype.kind == "f" else np.float64), np.nan)
     array = np.asarray(X, dtype=object) if _is_ragged(X) else np.asarray(X)
+    if exact and _may_be_rounded(X, array):
+        array = np.asarray(X, dtype=object)
+    return _floats_of_array(array, type(X).__name__, exact)
+
+
+def _floats_of_array(array: np.ndarray, given: str, exact: bool) -> np.ndarray:
     if array.dtype in (np.float32, np.float64):
         return array
     if array.dtype.kind in "biuf":
+        if exact:
+            _refuse_rounded(array)
         return array.astype(np.float64)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported; pass real and imaginary parts as columns.")
     if array.ndim != 2:
         raise ValueError(
             "X must be a two-dimensional array of numbers or a data frame that is in memory, got "
-            f"{type(X).__name__} of {array.ndim} dimensions."
+            f"{given} of {array.ndim} dimensions."
         )
-    return np.column_stack([_objects(column, j) for j, column in enumerate(array.T)])
+    return np.column_stack([_objects(column, j, exact) for j, column in enumerate(array.T)])
 
 
 def _frame(X: Any) -> Any:
@@ -87,15 +105,41 @@ def _is_ragged(X: Any) -> bool:
     return isinstance(X, list | tuple) and len({len(r) for r in X if hasattr(r, "__len__")}) > 1
 
 
-def _floats(column: Any) -> np.ndarray:
+def _may_be_rounded(X: Any, array: np.ndarray) -> bool:
+    """Return whether numbers of a list are so large that NumPy may have rounded whole ones."""
+    rounded = isinstance(X, list | tuple) and array.dtype == np.float64
+    return rounded and bool(np.any(np.abs(array) >= EXACT))
+
+
+def _refuse_rounded(X: np.ndarray) -> None:
+    """Raise where an array holds a whole number that float64 would change."""
+    if X.dtype.kind in "iu" and X.ndim == 2:
+        for row, column in np.argwhere((X > EXACT) | (X < -EXACT)):
+            _check_exact([(row, int(X[row, column]))], int(column))
+
+
+def _check_exact(entries: Iterable[tuple[int, Any]], name: object) -> None:
+    """Raise where one of these entries, with their rows, would come back as another number."""
+    for row, entry in entries:
+        if isinstance(entry, Integral) and int(float(entry)) != entry:
+            raise ValueError(
+                f"Column {name!r} holds {int(entry)!r:.60} in row {row}, which float64 cannot hold "
+                "exactly, so that it would come back as another number; use TableCompleter, which "
+                "keeps it, or convert the column to float first."
+            )
+
+
+def _floats(column: Any, exact: bool) -> np.ndarray:
     if column.dtype == nw.Float32:
         return np.asarray(column.to_numpy(), dtype=np.float32)
-    if column.dtype.is_numeric() or column.dtype == nw.Boolean:
+    ends = (column.min(), column.max()) if column.dtype.is_integer() else ()
+    large = any(not is_missing(end) and abs(int(end)) > EXACT for end in ends)
+    if not large and (column.dtype.is_numeric() or column.dtype == nw.Boolean):
         return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
-    return _objects(np.asarray(column.to_list(), dtype=object), column.name)
+    return _objects(np.asarray(column.to_list(), dtype=object), column.name, exact)
 
 
-def _objects(column: np.ndarray, name: object) -> np.ndarray:
+def _objects(column: np.ndarray, name: object, exact: bool) -> np.ndarray:
     """Return a column of Python objects as floats; the first that is no number is named."""
     values = np.empty(len(column))
     for i, entry in enumerate(column):
@@ -104,10 +148,19 @@ def _objects(column: np.ndarray, name: object) -> np.ndarray:
         except (TypeError, ValueError, OverflowError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(
-                f"Column {name!r} holds {entry!r:.60} in row {i}, which is not a number ({error}); "
-                "drop the column or encode it as numbers first."
+                f"Column {name!r} holds {_shown(entry)} in row {i}, which is not a number "
+                f"({error}); drop the column or encode it as numbers first."
             ) from None
+    if exact:
+        _check_exact(enumerate(column), name)
     return values
+
+
+def _shown(entry: Any) -> str:
+    try:
+        return f"{entry!r:.60}"
+    except ValueError:  # Python does not write out whole numbers of thousands of digits
+        return "a number of thousands of digits"
 
 
 def _number(entry: Any) -> float:

@@ -176,7 +176,8 @@ class LiftEnergy(RowEnergy):
             Js = self.monomials.pull(X, self.own[who].T)
             E, gradient = E + s * s, gradient + Js * s[:, None]
             added.append(Js)
-        return Expansion(E, 2 * gradient, a, J, np.stack(added, axis=2) if added else J[:, :, :0])
+        U = np.stack(added, axis=2) if added else J[:, :, :0]
+        return Expansion(E, 2 * gradient, np.maximum(a, self.least), J, U)
 
 
 def row_energy(kernel: Kernel, X: np.ndarray, gamma: float, in_place: bool = True) -> RowEnergy:

@@ -6,17 +6,21 @@ version of polycomplete that wrote it, and those of the libraries. It is read be
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import io
 import json
+import math
 import os
 import warnings
 import zipfile
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import version
-from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from polycomplete._optional import need
 from polycomplete._version import __version__
@@ -29,6 +33,7 @@ FORMAT = 1
 LABEL = "polycomplete.json"
 #: Libraries on whose version the answers of a model depend.
 SAME = ("numpy", "scikit-learn")
+BEGINNING, ARRAY = b"PK", b"\x93NUMPY"  # of every zip archive, and of NumPy's arrays
 #: The parts of the library whose classes may be in a file.
 OWN = {
     "clustering",
@@ -136,7 +141,8 @@ def dumps(estimator: Any) -> bytes:
         )
     content = io.BytesIO(data)
     with zipfile.ZipFile(content, "a") as archive:
-        archive.writestr(LABEL, json.dumps(_label(estimator), indent=1))
+        label = _label(estimator) | {"sha256": _digest(archive)}
+        archive.writestr(LABEL, json.dumps(label, indent=1))
     return content.getvalue()
 
 
@@ -175,24 +181,95 @@ def load(path: str | os.PathLike[str]) -> Any:
     LRMC()
     >>> folder.cleanup()
     """
-    data = Path(path).read_bytes()
+    with open(path, "rb") as file:  # something else may be endless
+        data = file.read(len(BEGINNING))
+        data += file.read() if data == BEGINNING else b""
     label = _check_label(path, data)
     _warn_of_versions(path, label)
     skops = _skops()
     try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            _check_sizes(archive, len(data))
+            unchanged = "sha256" not in label or label["sha256"] == _digest(archive)
         types = skops.get_untrusted_types(data=data)
         foreign = _foreign(types)
-        if not foreign:
-            return skops.loads(data, trusted=types)
+        if unchanged and not foreign:
+            estimator = skops.loads(data, trusted=types)
+            _probe(estimator, len(data))
+            return estimator
     except Exception as error:
         raise ModelFileError(
             f"{path} is damaged, or does not fit this version {__version__} of polycomplete "
             f"({type(error).__name__}: {error}); make the model again."
         ) from error
+    if not foreign:
+        raise ModelFileError(f"{path} was changed after it was saved; make the model again.")
     raise ModelFileError(
         f"{path} holds {', '.join(foreign)}, which polycomplete does not load, because it might "
         "run code; was the file changed?"
     )
+
+
+def _check_sizes(archive: zipfile.ZipFile, size: int) -> None:
+    """Raise where reading an archive would take much more memory than its file has bytes."""
+    members = archive.infolist()
+    if sum(member.file_size for member in members) > size:
+        raise ValueError("there is more in it than a file of this size holds")
+    for member in members:
+        with archive.open(member) as file:
+            if file.read(len(ARRAY)) == ARRAY:
+                _check_array(file, member.file_size)
+    read = set(_references(json.loads(archive.read("schema.json"))))
+    # What has no number of its own is read again for every mention.
+    if not all(number for _, number in read) or len({name for name, _ in read}) < len(read):
+        raise ValueError("an array is read several times")
+
+
+def _check_array(file: Any, size: int) -> None:
+    """Raise where an array claims another size than it has."""
+    file.seek(0)
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0
+    if version != (1, 0):
+        read = np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
+    if math.prod(shape) * dtype.itemsize != size - file.tell():
+        raise ValueError(f"an array of shape {shape} has another size")
+
+
+def _references(state: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the members that a description names, each with the number of its object."""
+    if isinstance(state, dict) and isinstance(state.get("file"), str):
+        yield state["file"], state.get("__id__")
+    parts = state.values() if isinstance(state, dict) else state
+    for part in parts if isinstance(state, dict | list) else ():
+        yield from _references(part)
+
+
+def _digest(archive: zipfile.ZipFile) -> str:
+    """Return what stands for the content of an archive but for our label."""
+    found = hashlib.sha256()
+    for name in sorted(set(archive.namelist()) - {LABEL}):
+        found.update(name.encode() + b"\0" + hashlib.sha256(archive.read(name)).digest())
+    return found.hexdigest()
+
+
+def _probe(estimator: Any, size: int) -> None:
+    """Raise where the parts of a model do not fit together: let it complete a few cells."""
+    columns = getattr(estimator, "n_features_in_", 0)
+    if not 0 <= columns <= size:
+        raise ValueError(f"it has {columns} columns")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if hasattr(estimator, "_probe"):
+                estimator._probe()
+            elif columns and hasattr(estimator, "transform"):  # an imputer of scikit-learn
+                estimator.transform(np.where(np.arange(columns) > 0, np.nan, 0.0)[None])
+    except (ImportError, RuntimeError) as error:
+        # A device that this machine lacks is no fault of the file.
+        if type(error) not in (ImportError, RuntimeError):
+            raise
 
 
 def _skops() -> ModuleType:
@@ -213,17 +290,19 @@ def _check_label(path: str | os.PathLike[str], data: bytes) -> dict[str, Any]:
     """Return the label of a file; raise where it is no model, or one that we do not know."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            label = json.loads(archive.read(LABEL))
+            if archive.getinfo(LABEL).file_size > len(data):
+                raise zipfile.BadZipFile
+            label: dict[str, Any] = json.loads(archive.read(LABEL))
         known, written = label["format"], str(label["polycomplete"])
-    except zipfile.BadZipFile:
-        cut = data.startswith(b"PK")
-        raise ModelFileError(
-            f"{path} is {'damaged or cut short' if cut else 'not a model file'}; "
-            "name a file that polycomplete saved."
-        ) from None
     except (KeyError, ValueError, TypeError):
         raise ModelFileError(
             f"{path} is not a model of polycomplete; name a file that polycomplete saved."
+        ) from None
+    except Exception:  # each damage of an archive has an error of its own
+        cut = data.startswith(BEGINNING)
+        raise ModelFileError(
+            f"{path} is {'damaged or cut short' if cut else 'not a model file'}; "
+            "name a file that polycomplete saved."
         ) from None
     if not isinstance(known, int) or known > FORMAT or _number(written) > _number(__version__):
         raise ModelFileError(
@@ -235,7 +314,7 @@ def _check_label(path: str | os.PathLike[str], data: bytes) -> dict[str, Any]:
             f"{path} was saved by polycomplete {written} in format {known}, which this version "
             f"{__version__} no longer reads; make the model again."
         )
-    return dict(label)
+    return label
 
 
 def _warn_of_versions(path: str | os.PathLike[str], label: dict[str, Any]) -> None:

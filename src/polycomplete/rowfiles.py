@@ -71,7 +71,7 @@ class NpyRows:
     def __iter__(self) -> Iterator[np.ndarray]:
         n, m = self._mapped().shape
         size = max(1, ENTRIES // max(m, 1))
-        for begin in range(0, n, size):
+        for begin in range(0, max(n, 1), size):  # a file without rows still has columns
             # Mapped anew each time: what was read of a map counts as memory while it is open.
             yield np.array(self._mapped()[begin : begin + size])
 

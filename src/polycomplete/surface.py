@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from polycomplete._machine import blas_threads_for
+from polycomplete._machine import blas_threads, blas_threads_for
 from polycomplete.exact import WIDEST
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.lift import row_energy
@@ -60,7 +60,8 @@ class Surface:
 
     def complete(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Complete each row by itself; return the rows and which of them are ambiguous."""
-        with blas_threads_for(len(self.rows)):
+        assert self._energies  # learned now, by as many threads as there are
+        with blas_threads(1):  # several share rows in ways that change their bits
             scaled = self.scaler.apply(np.where(mask, X, self.scaler.centre))
             completed, ambiguous = self._find(scaled, mask)
             outside, wild = self.bring_back(completed, mask)
@@ -88,8 +89,9 @@ class Surface:
     def distance(self, X: np.ndarray) -> np.ndarray:
         """Return how far complete rows lie from the surface: their energy, in usual energies."""
         least = self.smoothing * float(np.mean(self.kernel.diagonal(self.rows)))
-        with blas_threads_for(len(self.rows)):
-            E = evenly(self._energies[-1], self.scaler.apply(X))
+        energy = self._energies[-1]
+        with blas_threads(1):
+            E = evenly(energy, self.scaler.apply(X))
         return np.maximum(E, 0) / max(self.typical, least)
 
     @cached_property
@@ -97,7 +99,8 @@ class Surface:
         """The models a new row walks down, learned when the first new row comes."""
         unit = float(np.mean(self.kernel.diagonal(self.rows)))
         ladder = stages(max(1e-3, self.smoothing), self.smoothing)[::-2][::-1]
-        return [row_energy(self.kernel, self.rows, unit * s, in_place=False) for s in ladder]
+        with blas_threads_for(len(self.rows)):
+            return [row_energy(self.kernel, self.rows, unit * s, in_place=False) for s in ladder]
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in vars(self).items() if key != "_energies"}

@@ -19,6 +19,7 @@ from polycomplete.cli import commands
 from polycomplete.cli.failures import INTERRUPTED, code_of, one_line
 from polycomplete.cli.options import grouped
 from polycomplete.cli.talk import Talk
+from polycomplete.files.whole import STANDARD_OUTPUT
 
 __all__ = ["app", "command", "run"]
 
@@ -86,15 +87,22 @@ def _guarded(function: Callable[..., None], talk: Talk, **values: Any) -> None:
         talk.interrupted()
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:  # whoever read our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         raise typer.Exit(0) from None
     except (typer.Exit, typer.BadParameter):
         raise
     except Exception as error:
         if talk.debug:
             raise
+        if isinstance(error, OSError) and error.filename == STANDARD_OUTPUT:
+            _drop_output()
         talk.error(f"polycomplete: {one_line(error)}")
         raise typer.Exit(code_of(error)) from None
+
+
+def _drop_output() -> None:
+    """Forget what could not be written: Python would try again in the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +22,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from polycomplete.files.whole import STANDARD_OUTPUT, naming_file
+
 __all__ = ["Talk"]
 
 #: Tables that go into a file or a pipe are not cut to the usual 80 letters.
@@ -37,6 +40,16 @@ class _Stages(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self.tell(record.getMessage())
+
+
+def _dumped(plain: dict[str, Any], encoding: str | None) -> str:
+    """Return JSON, with letters that an encoding lacks written as numbers."""
+    text = json.dumps(plain, ensure_ascii=False, indent=1)
+    try:
+        text.encode(encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(plain, indent=1)
+    return text
 
 
 @dataclass
@@ -109,14 +122,24 @@ class Talk:
         self.error(f"Interrupted after {self.seconds:.1f} s{stage}; {written} was written.")
 
     def error(self, message: str) -> None:
-        """Write a line to standard error, whatever happens."""
-        sys.stderr.write(message + "\n")
+        """Write a line to standard error; where that is full or closed, nowhere."""
+        try:
+            sys.stderr.write(message + "\n")
+            sys.stderr.flush()
+        except OSError:
+            # For all that follows, and for what Python does with it in the end.
+            sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", closefd=False)
 
     def result(self, summary: dict[str, Any], *renderings: Any) -> None:
         """Show a result: as JSON, or as something for people to read."""
+        with naming_file(STANDARD_OUTPUT):
+            self._show(summary, *renderings)
+            sys.stdout.flush()
+
+    def _show(self, summary: dict[str, Any], *renderings: Any) -> None:
         if self.json:
             plain = summary | {"seconds": round(self.seconds, 3), "notes": self.notes}
-            sys.stdout.write(json.dumps(plain, ensure_ascii=False, indent=1) + "\n")
+            sys.stdout.write(_dumped(plain, sys.stdout.encoding) + "\n")
             return
         # What stands in square brackets or between colons is somebody's data, not markup.
         width = None if sys.stdout.isatty() else WIDE

@@ -118,21 +118,28 @@ def write_binary(table: Table, file: IO[bytes], form: str) -> None:
     >>> np.load(file)
     array([[1.5]])
     """
+    buffer = io.BytesIO()  # each library has errors of its own for a full disk
     if form in ("parquet", "arrow"):
         write = table.frame.write_parquet if form == "parquet" else table.frame.write_ipc
-        write(file)
+        write(buffer)
     elif form == "excel":
-        need("xlsxwriter", "excel", "Writing an Excel file")
-        buffer = io.BytesIO()  # the library wants to move around in it
         # Excel wants a header in every column of a table: a blank stands for none.
         frame = table.frame.rename({"": " "}) if "" in table.frame.columns else table.frame
-        frame.write_excel(buffer, worksheet=table.sheet)
-        file.write(buffer.getbuffer())
+        _write_excel(frame, table.sheet, buffer)
     elif form == "npy":
-        np.save(file, _matrix(table))
+        np.save(buffer, _matrix(table))
     else:
         arrays: Any = {table.key: _matrix(table)}
-        np.savez(file, **arrays)
+        np.savez(buffer, **arrays)
+    file.write(buffer.getbuffer())
+
+
+def _write_excel(frame: Any, sheet: str | None, file: IO[bytes]) -> None:
+    excel = need("xlsxwriter", "excel", "Writing an Excel file")
+    # As polars does it, but without files of its own in between.
+    options = {"in_memory": True, "nan_inf_to_errors": True, "strings_to_formulas": False}
+    with excel.Workbook(file, options) as book:
+        frame.write_excel(book, worksheet=sheet)
 
 
 def _matrix(table: Table) -> np.ndarray:

@@ -9,7 +9,8 @@ from polycomplete._optional import need
 
 __all__ = ["MARKERS", "SIGNS", "UNKNOWN", "as_text", "marked", "meaning", "without"]
 
-#: What stands for a missing cell in text, whatever surrounds it of blanks.
+#: What stands for a missing cell in text, whatever surrounds it of blanks; nan also in any other
+#: case and with a sign, as programs write it.
 MARKERS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
 #: What people type into a cell that they have nothing for, in small letters.
 SIGNS = ("-", "--", ".", "n/a")
@@ -18,6 +19,7 @@ SIGNS = ("-", "--", ".", "n/a")
 UNKNOWN = ("none", "unknown", "missing")
 #: Digits with a zero before them are a code, such as 007 or a postcode, and not a number.
 CODE = r"^[+-]?0\d+$"
+NAN = r"^[+-]?(?i:nan)$"
 WHOLE = r"^[+-]?\d+$"
 DAY = r"^\d{4}-\d{2}-\d{2}$"
 
@@ -82,7 +84,8 @@ def meaning(
 
 def _without_markers(column: Any, markers: list[str]) -> Any:
     pl = need("polars", "cli", "Reading a table")
-    there = ~column.str.strip_chars().is_in([marker.strip() for marker in markers])
+    plain = column.str.strip_chars()
+    there = ~(plain.is_in([marker.strip() for marker in markers]) | plain.str.contains(NAN))
     return pl.select(pl.when(there).then(column)).to_series().alias(column.name)
 
 

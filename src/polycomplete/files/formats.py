@@ -12,7 +12,7 @@ from polycomplete.files.binary import BINARY, read_binary, write_binary
 from polycomplete.files.reading import Reading
 from polycomplete.files.table import Dialect, Table, TableFileError
 from polycomplete.files.text import PLAIN, read_text, write_text
-from polycomplete.files.whole import written_whole
+from polycomplete.files.whole import STANDARD_OUTPUT, naming_file, written_whole
 
 __all__ = ["FORMS", "form_of", "read_table", "write_table"]
 
@@ -130,8 +130,9 @@ def write_table(table: Table, path: str, *, force: bool = False) -> None:
     if path == "-":
         buffer = io.BytesIO()
         _write(table, buffer, table.form)
-        sys.stdout.buffer.write(buffer.getbuffer())
-        sys.stdout.buffer.flush()
+        with naming_file(STANDARD_OUTPUT):
+            sys.stdout.buffer.write(buffer.getbuffer())
+            sys.stdout.buffer.flush()
         return
     form = writable(path)
     with written_whole(path, force=force) as file:
@@ -163,13 +164,21 @@ def _opened(path: str) -> IO[bytes]:
     if path == "-":
         return io.BytesIO(sys.stdin.buffer.read())
     try:
-        return open(path, "rb")
+        return _rewindable(open(path, "rb"))
     except FileNotFoundError:
         raise TableFileError(f"There is no file {path}.") from None
     except IsADirectoryError:
         raise TableFileError(f"{path} is a folder; name a file in it.") from None
     except OSError as error:
         raise TableFileError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _rewindable(file: IO[bytes]) -> IO[bytes]:
+    """Return a file that can be read twice, as pipes such as <(...) of a shell cannot."""
+    if file.seekable():
+        return file
+    with file:
+        return io.BytesIO(file.read())
 
 
 def _form(path: str, file: IO[bytes]) -> str:

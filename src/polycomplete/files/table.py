@@ -33,6 +33,8 @@ class Dialect:
         What stands between cells, at the end of lines, before decimals; how letters become bytes.
     header : list of str or None
         The first line as it stands there; None where there is none.
+    mark : str
+        The byte order mark at the beginning, or nothing.
 
     Examples
     --------
@@ -45,6 +47,7 @@ class Dialect:
     encoding: str = "utf-8"
     decimal: str = "."
     header: list[str] | None = field(default_factory=list)
+    mark: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import chain, islice
 from typing import IO, Any
@@ -30,6 +31,8 @@ LONGEST = 2**27  # letters of a cell
 Row = tuple[int, list[str | None]]  # the line, and the cells
 #: What is tried where the usual delimiter leaves the header in one piece.
 OTHER_DELIMITERS = (";", "\t", "|", ",")
+MARK = "\ufeff"  # which some programs put at the beginning, and which tells the order of bytes
+MARKED = ("utf-8", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 
 
 def read_text(file: IO[bytes], name: str, how: Reading = PLAIN, usual: str = ",") -> Table:
@@ -109,6 +112,7 @@ def write_text(table: Table, file: IO[bytes], dialect: Dialect | None = None) ->
         texts = table.frame.select(written(column, dialect.decimal) for column in table.frame)
     stream = io.TextIOWrapper(file, encoding=dialect.encoding, newline="", write_through=False)
     try:
+        stream.write(dialect.mark)
         lines = _Lines(stream, dialect.newline)
         writer = csv.writer(lines, delimiter=dialect.delimiter, lineterminator="\r\n")
         if dialect.header is not None:
@@ -139,32 +143,63 @@ class _Lines:
 
 
 def _dialect(file: IO[bytes], how: Reading, usual: str) -> Dialect:
-    """Return how a file is written, from its first bytes."""
-    encoding, delimiter = how.encoding, how.delimiter
+    """Return how a file is written, from its first line; leave the file where its text begins."""
     try:
-        codecs.lookup(encoding)
+        "".encode(how.encoding)
     except LookupError:
         raise TableFileError(
-            f"There is no encoding {encoding!r}; try utf-8, latin-1 or utf-16."
+            f"There is no encoding {how.encoding!r}; try utf-8, latin-1 or utf-16."
         ) from None
-    start = file.read(2**16)
-    file.seek(0)
-    if start.startswith(codecs.BOM_UTF8) and codecs.lookup(encoding).name == "utf-8":
-        encoding = "utf-8-sig"  # as some spreadsheets write it; it is written again
-    line = start.partition(b"\n")[0]
-    newline = "\r\n" if line.endswith(b"\r") else "\n"
-    if delimiter is None:
-        delimiter = _likely(line.decode(encoding, errors="replace"), usual)
-    if len(delimiter) != 1:
-        raise TableFileError(f"The delimiter must be one letter, got {delimiter!r}.")
-    return Dialect(delimiter, newline, encoding, how.decimal)
+    if how.delimiter is not None and len(how.delimiter) != 1:
+        raise TableFileError(f"The delimiter must be one letter, got {how.delimiter!r}.")
+    encoding, mark = _marked(file.read(4), how.encoding)
+    begin = len(mark.encode(encoding))
+    file.seek(begin)
+    delimiter, newline = _first_line(file, encoding, how.delimiter, usual)
+    file.seek(begin)
+    return Dialect(delimiter, newline, encoding, how.decimal, mark=mark)
 
 
-def _likely(line: str, usual: str) -> str:
-    """Return the delimiter that takes a header apart, the usual one if it does."""
-    if usual in line:
-        return usual
-    return next((one for one in OTHER_DELIMITERS if one in line), usual)
+def _marked(start: bytes, encoding: str) -> tuple[str, str]:
+    """Return the encoding with its order of bytes, and the mark that tells it."""
+    family = codecs.lookup(encoding).name.removesuffix("-sig")
+    for one in MARKED:
+        if one.startswith(family) and start.startswith(MARK.encode(one)):
+            return one, MARK
+    if family in ("utf-16", "utf-32"):
+        return f"{family}-{'le' if sys.byteorder == 'little' else 'be'}", ""
+    return "utf-8" if family == "utf-8" else encoding, ""
+
+
+def _first_line(file: IO[bytes], encoding: str, given: str | None, usual: str) -> tuple[str, str]:
+    """Return the delimiter, and the end of the first line, whose cells may have breaks in them.
+
+    Where no delimiter is given it is the one that takes the line apart, the usual one if it does.
+    """
+    stream = io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
+    lines: list[str] = []
+    ends = {}
+    for delimiter in [given] if given else [usual, *OTHER_DELIMITERS]:
+        reader = csv.reader(_again(lines, stream), delimiter=delimiter)
+        row: list[str] = []
+        with suppress(csv.Error):
+            row = next(filter(None, reader), [])
+        line = lines[reader.line_num - 1] if lines else ""
+        ends[delimiter] = line[len(line.rstrip("\r\n")) :] or "\n"
+        if len(row) > 1:
+            break
+    else:
+        delimiter = given or usual
+    stream.detach()
+    return delimiter, ends[delimiter]
+
+
+def _again(lines: list[str], stream: IO[str]) -> Iterator[str]:
+    """Yield the lines that were read before, then further ones, which are kept."""
+    yield from lines
+    for line in stream:
+        lines.append(line)
+        yield line
 
 
 @contextmanager
@@ -192,7 +227,7 @@ def _undecodable(file: IO[bytes], name: str, encoding: str, error: UnicodeError)
     """Say in which line a file stops being text."""
     file.seek(0)
     remedy = "name the right one by --encoding, for example latin-1, or save it as UTF-8."
-    for number, line in enumerate(file, 1):
+    for number, line in enumerate(file if "\n".encode(encoding) == b"\n" else (), 1):
         try:
             line.decode(encoding)
         except UnicodeDecodeError as found:

@@ -12,6 +12,8 @@ from typing import IO
 
 __all__ = ["written_whole"]
 
+STANDARD_OUTPUT = "standard output"  # what messages call it
+
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[IO[bytes]]:
@@ -50,14 +52,14 @@ def written_whole(path: str | os.PathLike[str], *, force: bool = False) -> Itera
     """
     path = Path(path)
     if _is_device(path):
-        with open(path, "wb") as file:
+        with naming_file(path), open(path, "wb") as file:
             yield file
         return
     refuse_taken(path, force)
     # A link stays a link: what it points to is replaced.
     target = Path(os.path.realpath(path))
     begin = f".{target.name[:100]}."
-    with _naming(path):
+    with naming_file(path):
         handle, name = tempfile.mkstemp(prefix=begin, suffix=".part", dir=target.parent)
         try:
             with os.fdopen(handle, "wb") as file:
@@ -74,7 +76,7 @@ def written_whole(path: str | os.PathLike[str], *, force: bool = False) -> Itera
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
     """Let errors of the system name the file that the user knows."""
     try:
         yield

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from polycomplete._machine import blas_threads_for
+from polycomplete._machine import blas_threads, blas_threads_for
 from polycomplete.base import BaseCompleter, Fitted, Model
 from polycomplete.scaling import ColumnScaler
 from polycomplete.solvers import Result
@@ -40,7 +40,8 @@ class Scaled:
 
     def complete(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Complete each row by itself; return the rows and which of them are not determined."""
-        completed, loose = self.model.complete(self.scaler.apply_observed(X, mask), mask)
+        with blas_threads(1):  # several share rows in ways that change their bits
+            completed, loose = self.model.complete(self.scaler.apply_observed(X, mask), mask)
         return self.scaler.undo(completed), loose
 
 

@@ -53,9 +53,19 @@ class RowEnergy:
         """A = F Fᵀ itself, (r, r)."""
         return self.factor @ self.factor.T
 
+    @cached_property
+    def least(self) -> float:
+        """The smallest metric that counts: a polynomial kernel has none at the origin.
+
+        It is that of the model: what comes back for a row must not depend on other new ones.
+        """
+        xp = array_namespace(self.landmarks)
+        return max(1e-9 * float(xp.max(self.kernel.metric(self.landmarks)[0])), 1e-300)
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what is kept in files and sent to processes: all but what follows from it."""
-        return {name: value for name, value in self.__dict__.items() if name != "inverse"}
+        derived = ("inverse", "least")
+        return {name: value for name, value in self.__dict__.items() if name not in derived}
 
     def left_out(self) -> np.ndarray:
         """Return the energy of each landmark given the others."""
@@ -99,7 +109,8 @@ class RowEnergy:
             E = E + s * s
             gradient += Js * s[:, None]
             added.append(Js)
-        return Expansion(E, 2 * gradient, a, J, np.stack(added, axis=2) if added else J[:, :, :0])
+        U = np.stack(added, axis=2) if added else J[:, :, :0]
+        return Expansion(E, 2 * gradient, np.maximum(a, self.least), J, U)
 
 
 @dataclass(frozen=True)
@@ -111,7 +122,7 @@ class Quadratic:
     energy, gradient : arrays of shape (n,) and (n, m)
         Value and gradient.
     a : array of shape (n,)
-        The metric of the kernel.
+        The metric of the kernel, not below the smallest that counts.
     explained : array of shape (n, m, m)
         What the landmarks explain of it.
     """
@@ -130,7 +141,7 @@ class Quadratic:
         free = xp.astype(~mask, self.a.dtype)
         H = self.explained * (-2 * free)[:, :, None]
         H *= free[:, None, :]
-        own = xp.where(mask, 1.0, (2 * _floored(self.a) * (1 + damping))[:, None])
+        own = xp.where(mask, 1.0, (2 * self.a * (1 + damping))[:, None])
         at = xp.arange(mask.shape[1], device=device(H))
         H[:, at, at] += own
         return H
@@ -151,7 +162,7 @@ class Expansion:
     energy, gradient : ndarrays of shape (n,) and (n, m)
         Value and gradient.
     a : ndarray of shape (n,)
-        The metric of the kernel.
+        The metric of the kernel, not below the smallest that counts.
     J, U : ndarrays of shape (n, m, q) and (n, m, few)
         What the landmarks explain, and what is added back.
     """
@@ -182,16 +193,10 @@ class Expansion:
         g = np.where(mask, 0.0, self.gradient)[:, :, None]
         W = np.where(mask[:, :, None], 0.0, np.concatenate([self.J, self.U], axis=2))
         sign = np.where(np.arange(W.shape[2]) < self.J.shape[2], -1.0, 1.0)
-        c = (_floored(self.a) * (1 + damping))[:, None, None]
+        c = (self.a * (1 + damping))[:, None, None]
         turned = W.transpose(0, 2, 1)
         inner = np.linalg.solve(turned @ W / c + np.diag(sign), turned @ g)
         return -((g - W @ inner / c) / (2 * c))[:, :, 0]
-
-
-def _floored(a: Array) -> Array:
-    """Return the metric, floored: a polynomial kernel has none at the origin."""
-    xp = array_namespace(a)
-    return xp.clip(a, max(1e-9 * float(xp.max(a)), 1e-300), None)
 
 
 def learn(kernel: Kernel, X: np.ndarray, gamma: float, in_place: bool = True) -> RowEnergy:

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from math import gcd
 from typing import Any
 
 from array_api_compat import array_namespace, device, is_numpy_array
 
 from polycomplete._arrays import Array
+from polycomplete._machine import TILE
 from polycomplete.rows.energy import Quadratic, RowEnergy
 from polycomplete.rows.wide import newton_step, pays
 
@@ -23,7 +25,7 @@ __all__ = ["EVEN", "EVEN_ROWS", "PLAIN", "Block", "Holes", "Packing", "Run"]
 BLOCK_ENTRIES = 16384  # rows × columns of a block: calls take little time beside their work
 FEW = 64  # rows of a block at least, however wide they are: fewer cost more in calls than they save
 CACHED = 7.5e5  # bytes of derivatives that are worked on at a time
-EVEN_ROWS = 128  # at a time where only the shape matters
+EVEN_ROWS = 5 * TILE  # at a time where only the shape matters
 BLUR = 1e-14  # of k(x, x): by so much an energy of 64 bits may be wrong; more would mislead 32
 LEAST, MOST = 1e-9, 1e3  # of the damping
 
@@ -82,7 +84,8 @@ class Block:
         if bool(xp.any(b > 0)):
             explained -= b[:, None, None] * x[:, :, None] * x[:, None, :]
         gradient = 2 * (kernel.diagonal_slope(rows)[:, None] * x - JP)
-        return Quadratic(kernel.diagonal(rows) - xp.linalg.vecdot(P, P), gradient, a, explained)
+        E, a = kernel.diagonal(rows) - xp.linalg.vecdot(P, P), xp.clip(a, energy.least, None)
+        return Quadratic(E, gradient, a, explained)
 
     def _explain(
         self, energy: RowEnergy, x: Array, s: Array, t: Array, P: Array
@@ -145,9 +148,13 @@ class Block:
         """Yield slices of the rows whose derivatives stay in the cache.
 
         All are equally long, for the bits of a product depend on its shape: some rows come again.
+        They depend on the place too, unless the holes of a slice are whole tiles, or one row's.
         """
         g, k = self.padding.shape
         size = -(-g // max(1, round(8 * g * k * landmarks / CACHED)))
+        if g % TILE == 0:
+            whole = TILE // gcd(TILE, k)
+            size = size // whole * whole or (whole if k < TILE else 1)
         for begin in range(0, g, size):
             yield slice(min(begin, g - size), min(begin, g - size) + size)
 
@@ -175,11 +182,11 @@ class Packing:
 
     def rows(self, columns: int) -> int:
         """Return how many rows go together where nothing but their number matters."""
-        return max(EVEN_ROWS, self.entries // columns)
+        return max(EVEN_ROWS, self.entries // columns // TILE * TILE)
 
 
 #: Even blocks are smaller: a call with a few rows pads them.
-PLAIN, EVEN = Packing(), Packing(even=True, entries=2560, smallest=32)
+PLAIN, EVEN = Packing(), Packing(even=True, entries=2560, smallest=TILE)
 
 
 @dataclass(frozen=True)

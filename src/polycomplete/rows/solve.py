@@ -14,6 +14,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from polycomplete._arrays import Array
+from polycomplete._machine import TILE
 from polycomplete.rows.energy import RowEnergy
 from polycomplete.rows.holes import EVEN_ROWS
 
@@ -294,4 +295,9 @@ def candidates(
 def _block_rows(energies: Sequence[RowEnergy], m: int, k: int) -> int:
     """Return how many rows go together: a function of the model alone, never of the input."""
     largest = max(max(e.factor.shape[1], len(e.landmarks)) for e in energies)
-    return max(1, min(64, int(BLOCK_BYTES / (8 * k * m * largest))))
+    return even_block(8 * k * m * largest, BLOCK_BYTES)
+
+
+def even_block(row_bytes: float, budget: float) -> int:
+    """Return how many rows of so many bytes go together: whole tiles, or one by one."""
+    return min(2, int(budget / (TILE * row_bytes))) * TILE or 1

@@ -61,7 +61,7 @@ def deviations(energy: RowEnergy, X: Array, block: Block, budget: float) -> tupl
     xp = array_namespace(X)
     rows = xp.take(X, block.rows, axis=0)
     if block.padding.shape[1] > WIDE:  # without matrices there is the metric alone
-        a = energy.kernel.metric(rows)[0]
+        a = xp.clip(energy.kernel.metric(rows)[0], energy.least, None)
         return xp.where(block.padding, 0.0, xp.sqrt(budget / a)[:, None]), a * 0
     return _deviations(block.expand(energy, rows), block.padding, budget)
 

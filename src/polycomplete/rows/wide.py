@@ -75,7 +75,7 @@ def newton_step(
     Q = P * kernel.decay if kernel.decay else (K * 0 + t) @ F
     a, b = kernel.metric(X)
     free = xp.astype(holes, X.dtype)
-    stiff = (xp.clip(a, 1e-9 * float(xp.max(a)), None) * (1 + damping))[:, None]
+    stiff = (xp.clip(a, energy.least, None) * (1 + damping))[:, None]
     pulled, length = Q @ F.T, xp.sum(Q * Q, axis=1)
     short = 2 * F.shape[1] > F.shape[0]
 

@@ -196,7 +196,7 @@ class _LiftBend(Bend):
         R, monomials = self.vectors, self.problem.monomials
         left = (point.K.T @ R) / np.sqrt(self.lam)
         factor = R * np.sqrt(1 - self.h)
-        return left, LiftEnergy(self.problem.kernel, self.X[:0], factor, None, monomials)
+        return left, LiftEnergy(self.problem.kernel, self.X, factor, None, monomials)
 
     def _curve(self, V: np.ndarray) -> np.ndarray:
         monomials, R = self.problem.monomials, self.vectors

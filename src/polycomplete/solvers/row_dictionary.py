@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polycomplete._machine import blas_threads_for
+from polycomplete._machine import TILE, blas_threads_for
 from polycomplete.solvers.stages import stages
 
 __all__ = ["FIRST", "KNEE", "Atoms", "RowDictionary", "append_constant", "smooth_abs"]
@@ -27,7 +27,6 @@ KNEE = 1e-2
 FIRST = 0.5
 BLOCK_BYTES = 32e6  # of the systems that are solved together
 MOST_STEPS, AT_REST = 100, 1e-3  # of a new row: steps, and the coefficient's move that ends them
-TILE = 24  # rows that the widest of OpenBLAS's kernels takes at once
 
 
 def smooth_abs(D: np.ndarray) -> np.ndarray:

@@ -335,6 +335,16 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
             return frame, there, matrix
         return frame, there, checked(self.method_, matrix, self.method_.transform(matrix))
 
+    def _probe(self) -> None:
+        """Raise where what was learned does not fit together, as in a changed file."""
+        if hasattr(self, "schema_"):
+            numbers = np.zeros((2, len(self._completed_columns())))
+            numbers[:, 1:] = np.nan
+            matrix = self.encoding_.encode(numbers)
+            if self.method_ is not None:
+                matrix = checked(self.method_, matrix, self.method_.transform(matrix))
+            self._decoder().numbers(matrix)
+
     def _decoder(self) -> Decoder:
         columns = self._completed_columns()
         return Decoder(

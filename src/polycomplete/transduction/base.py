@@ -141,6 +141,13 @@ class BaseTransducer(Savable, BaseEstimator):
         check_is_fitted(self)
         return self._answer(self._features(*self._validate(X, reset=False)))
 
+    def _probe(self) -> None:
+        """Raise where what was learned does not fit together, as in a changed file."""
+        if hasattr(self, "members_"):
+            row = np.full((1, self.n_features_in_), np.nan)
+            row[0, self._seen[:1]] = self._scaler.centre[:1]
+            self.predict(row)
+
     def _calibrate(self, chosen: list[Settings], search: Search | None) -> None:
         """Learn from what comes back for known targets that were hidden, where any were."""
 

@@ -48,7 +48,7 @@ def apply(
     from polycomplete.files import write_table
 
     output = output or beside(table, "complete")
-    check_outputs(talk, output, force=force)
+    check_outputs(talk, output, force=force, source=table, model=model)
     given = read(table, how, talk)
     estimator = _load(model)
     from polycomplete.cli import completing  # a second: only when both can be read

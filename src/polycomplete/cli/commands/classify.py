@@ -65,7 +65,7 @@ def classify(
     from polycomplete.files import write_table
 
     output = output or beside(table, "classify")
-    check_outputs(talk, output, force=force)
+    check_outputs(talk, output, force=force, source=table)
     given = read(table, how, talk)
     find(given, [target])
     if confidence is not None:

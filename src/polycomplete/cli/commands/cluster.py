@@ -59,7 +59,7 @@ def cluster(
     from polycomplete.files import write_table
 
     output = output or beside(table, "cluster")
-    check_outputs(talk, output, force=force)
+    check_outputs(talk, output, force=force, source=table)
     given = read(table, how, talk)
     check_new(given, column, "--column")
     frame = numbers(given, ids or (), talk)

@@ -110,7 +110,7 @@ def complete(
         return
     _refuse("go with folders only", **cluster)
     output = output or beside(table, "complete")
-    check_outputs(talk, output, report, save, force=force)
+    check_outputs(talk, output, report, save, force=force, source=table)
     _check_possible(method, report, save)
     given = read(table, how, talk)
     used = usable(given, ids or (), talk)
@@ -153,10 +153,13 @@ def _folder(
 ) -> None:
     """Complete a folder of Parquet files."""
     from polycomplete.cli.completing import make
+    from polycomplete.cli.outputs import check_outside
     from polycomplete.dask import complete_parquet
     from polycomplete.persistence import save as save_model
 
     target = target or f"{source.rstrip('/')}-complete"
+    if save:
+        check_outside(save, source, target)
     _check_possible(method, None, save)
     with talk.working(f"completing the files of {source} by {method}"):
         estimator = complete_parquet(source, target, make(method, seed), **cluster)

@@ -20,6 +20,7 @@ from scipy import linalg
 from polycomplete._machine import blas_threads_for
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.rows import RowEnergy, candidates, learn, padded, settle
+from polycomplete.rows.solve import BLOCK_BYTES, even_block
 
 __all__ = ["AtomPreconditioner", "Dictionary", "evaluate", "precondition_atoms"]
 
@@ -239,7 +240,7 @@ class Dictionary:
 
 def _refine(energy: RowEnergy, X: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """Let each row settle under one energy, in padded blocks of one size (see rows.solve)."""
-    size = max(1, min(64, int(32e6 / (8 * X.shape[1] * len(energy.landmarks)))))
+    size = even_block(8 * X.shape[1] * len(energy.landmarks), BLOCK_BYTES)
     refined = np.empty_like(X)
     for at, inside in padded(len(X), size):
         settled, _, _ = settle(energy, X[at], mask[at], np.full(size, 1e-3), steps=3)

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from polycomplete.rows import Candidates
+from polycomplete.rows.solve import even_block
 from polycomplete.solvers.lifting.products import Lifter, misfit
 
 __all__ = ["LiftedModel", "curvature", "linear_starts", "settle"]
 
-#: Rows that are worked on together at most, and bytes of their largest array.
-BLOCK, BLOCK_BYTES = 32, 64e6
+#: Bytes of the largest array of rows that are worked on together.
+BLOCK_BYTES = 256e6
 #: How much the linear starts doubt the observed products, from hardly to much.
 DOUBT = (1e-8, 1e-4, 1e-2)
 #: Starts from other rows, for rows that the linear starts do not settle.
@@ -277,5 +278,5 @@ class LiftedModel:
         size, M, _ = self.basis.shape
         starts = max(NEIGHBOURS, 1 + len(DOUBT))
         largest = max(starts * M * max(M, size), size * M * M)
-        block = max(1, min(BLOCK, int(BLOCK_BYTES / (8 * largest))))
+        block = even_block(8 * largest, BLOCK_BYTES)
         return [np.arange(begin, begin + block) % n for begin in range(0, n, block)]

@@ -1,0 +1,226 @@
+"""The command line and what lies around it: paths with two roles, pipes, full disks, signals."""
+
+import errno
+import importlib
+import json
+import os
+import resource
+import shlex
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from polycomplete.cli import app as program
+from polycomplete.cli import commands
+from polycomplete.files import Table, formats, write_table
+
+MAIN = [sys.executable, "-c", "from polycomplete.cli import main; main()"]
+
+TABLE = "a,b\n" + "".join(f"{i},{'NA' if i % 5 == 0 else 2 * i}\n" for i in range(20))
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Give a function that runs a command in a folder with a table of its own."""
+    for name in ("complete", "apply", "check", "classify", "cluster"):
+        importlib.import_module(f"{commands.__name__}.{name}")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.csv").write_text(TABLE)
+
+    def call(*arguments, given=None):
+        return CliRunner().invoke(program.app, [str(one) for one in arguments], input=given)
+
+    return call
+
+
+def content(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-o", "x.csv", "--save", "x.csv"],
+        ["-o", "x.csv", "--save", "./x.csv"],
+        ["-o", "x.csv", "--save", "symbolic.csv"],
+        ["-o", "there.csv", "--save", "hard.csv", "--force"],
+        ["-o", "y.txt", "--report", "y.txt"],
+        ["--report", "r.json", "--save", "r.json"],
+        ["--save", "in-complete.csv"],
+        ["-o", "w.csv", "--save", "in.csv", "--force"],
+        ["-o", "w.csv", "--save", "to-in.csv", "--force"],
+        ["-o", "w.csv", "--report", "in.txt", "--force"],
+    ],
+)
+def test_a_path_with_two_roles_is_refused(run, tmp_path, arguments):
+    (tmp_path / "there.csv").write_text("something else")
+    os.link(tmp_path / "there.csv", tmp_path / "hard.csv")
+    os.link(tmp_path / "in.csv", tmp_path / "in.txt")
+    (tmp_path / "symbolic.csv").symlink_to("x.csv")
+    (tmp_path / "to-in.csv").symlink_to("in.csv")
+    before = content(tmp_path)
+    done = run("complete", "in.csv", "--method", "mean", *arguments)
+    assert done.exit_code == 2, done.output
+    assert done.stderr.count("\n") == 1
+    assert "file" in done.stderr
+    assert content(tmp_path) == before
+
+
+def test_standard_streams_count_as_the_files_behind_them(run, tmp_path):
+    with open(tmp_path / "in.csv", "rb") as file:
+        kept = os.dup(0)
+        os.dup2(file.fileno(), 0)
+        try:
+            done = run("complete", "-", "-o", "w.csv", "--save", "in.csv", "--force", given=TABLE)
+        finally:
+            os.dup2(kept, 0)
+            os.close(kept)
+    assert (done.exit_code, "is the file that is read" in done.stderr) == (2, True)
+    assert (tmp_path / "in.csv").read_text() == TABLE
+
+
+def test_the_output_may_replace_the_input_but_not_the_model(run, tmp_path):
+    assert run("complete", "in.csv", "--method", "mean", "--save", "model.csv").exit_code == 0
+    model = (tmp_path / "model.csv").read_bytes()
+    done = run("apply", "model.csv", "in.csv", "-o", "model.csv", "--force")
+    assert (done.exit_code, "is the file that is read" in done.stderr) == (2, True)
+    assert (tmp_path / "model.csv").read_bytes() == model
+    assert run("apply", "model.csv", "in.csv", "-o", "in.csv", "--force").exit_code == 0
+    assert "NA" not in (tmp_path / "in.csv").read_text()
+
+
+def test_a_model_does_not_come_among_the_tables_of_a_folder(run, tmp_path):
+    (tmp_path / "parts").mkdir()
+    pl.DataFrame({"a": [1.0, 2.0, None]}).write_parquet(tmp_path / "parts/one.parquet")
+    before = content(tmp_path / "parts")
+    for name in ("parts/one.parquet", "done/one.parquet", "in.csv"):
+        done = run("complete", "parts", "-o", "done", "--backend", "dask", "--save", name)
+        assert done.exit_code in (2, 4), done.output
+    assert content(tmp_path / "parts") == before
+    assert not (tmp_path / "done").exists()
+    assert (tmp_path / "in.csv").read_text() == TABLE
+
+
+def shell(line, folder, **variables):
+    """Run a line of bash in which POLYCOMPLETE is the program; return what it did."""
+    (folder / "in.csv").write_text(TABLE)
+    return subprocess.run(
+        ["bash", "-c", line.replace("POLYCOMPLETE", shlex.join(MAIN))],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=os.environ | {"COLUMNS": "100"} | variables,
+    )
+
+
+FULL = OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "arrow", "xlsx", "npy", "npz"])
+def test_a_full_disk_is_called_so_with_the_name_of_the_file(run, tmp_path, monkeypatch, suffix):
+    real = formats.written_whole
+
+    class Full:
+        """A file on a full disk."""
+
+        def __init__(self, file):
+            self.file = file
+
+        def write(self, data):
+            raise FULL
+
+        def __getattr__(self, name):
+            return getattr(self.file, name)
+
+    @contextmanager
+    def full(*arguments, **options):
+        with real(*arguments, **options) as file:
+            yield Full(file)
+
+    monkeypatch.setattr(formats, "written_whole", full)
+    done = run("complete", "in.csv", "--method", "mean", "-o", f"x.{suffix}")
+    assert done.exit_code == 4
+    assert done.stderr == f"polycomplete: x.{suffix}: No space left on device.\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_large_files_that_are_not_allowed_are_named(tmp_path):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    frame = pl.DataFrame({"a": [float(i) for i in range(5000)]})
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        for suffix in ("parquet", "arrow", "xlsx", "npy", "npz"):
+            with pytest.raises(OSError, match="File too large") as caught:
+                write_table(Table("a", frame), str(tmp_path / f"a.{suffix}"))
+            assert caught.value.filename == str(tmp_path / f"a.{suffix}")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_program_that_is_told_to_end_leaves_nothing(tmp_path, number):
+    (tmp_path / "in.csv").write_text(TABLE)
+    slow = """
+import os, sys, time
+from polycomplete.cli import main
+def fsync(_):
+    print(os.listdir("."), flush=True)
+    time.sleep(60)
+os.fsync = fsync
+main()
+"""
+    command = [sys.executable, "-c", slow, "complete", "in.csv", "--method", "mean"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert ".part" in process.stdout.readline()
+        process.send_signal(number)
+    assert process.returncode == 128 + number
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "POLYCOMPLETE complete <(cat in.csv) --method mean --quiet",
+        "POLYCOMPLETE complete /dev/stdin --method mean --quiet < in.csv",
+        "cat in.csv | POLYCOMPLETE complete /dev/stdin --method mean --quiet",
+        "mkfifo p; (cat in.csv > p &); POLYCOMPLETE complete p --method mean --quiet",
+    ],
+)
+def test_pipes_are_read_by_name_too(tmp_path, line):
+    done = shell(line, tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[:2] == ["a,b", "0,20"]
+
+
+@pytest.mark.parametrize("where", ["2>/dev/full", "2>&-", ">&- 2>&- <&-"])
+def test_notes_that_cannot_be_written_are_dropped(tmp_path, where):
+    done = shell(f"POLYCOMPLETE complete in.csv --method mean -o x.csv {where}", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "x.csv").read_text().startswith("a,b\n0,20\n")
+
+
+@pytest.mark.parametrize("where", [">/dev/full", ">&-"])
+@pytest.mark.parametrize("arguments", ["complete in.csv --method mean -o -", "info", "info --json"])
+def test_results_that_cannot_be_written_are_an_error(tmp_path, arguments, where):
+    done = shell(f"POLYCOMPLETE {arguments} {where}", tmp_path)
+    assert done.returncode == 4
+    assert done.stderr.startswith("polycomplete: standard output: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_letters_that_the_terminal_lacks_are_replaced(tmp_path):
+    (tmp_path / "größe.csv").write_text(TABLE.replace("a,", "größe,", 1))
+    for arguments in (
+        "compare größe.csv --methods mean",
+        "compare größe.csv --methods mean --json",
+    ):
+        done = shell(f"POLYCOMPLETE {arguments}", tmp_path, PYTHONIOENCODING="ascii")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.isascii()
+    assert json.loads(done.stdout)["input"] == "größe.csv"
