@@ -20,7 +20,7 @@ from polycomplete.cli import commands, holdout, options, talk
 from polycomplete.cli.failures import code_of, one_line
 from polycomplete.cli.missingness import by_column, by_row, patterns
 
-NAMES = ["complete", "apply", "check", "compare", "classify", "cluster", "info"]
+NAMES = ["complete", "apply", "check", "compare", "classify", "cluster"]
 
 
 @pytest.fixture(scope="module", autouse=True)

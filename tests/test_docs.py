@@ -71,7 +71,7 @@ def test_commands_and_their_options_exist(page, line):
 
 
 def test_a_command_that_does_not_exist_would_be_noticed():
-    for line in ("complete a.csv --nonsense", "complete a.csv --seed x", "info more things"):
+    for line in ("complete a.csv --nonsense", "complete a.csv --seed x", "check a.csv more things"):
         words = line.split()
         with pytest.raises(Exception, match=r"No such option|valid|unexpected extra"):
             program_of(words).make_context(words[0], words[1:])

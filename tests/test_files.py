@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.io import loadmat, savemat
 
 from polycomplete import files
 from polycomplete.files import Reading, TableFileError, read_table, write_table, written_whole
@@ -42,17 +43,21 @@ def test_every_kind_of_file_comes_back(tmp_path, suffix):
     assert again.rows() == [(1.5, "red"), (2.25, "blue"), (3.0, "green")]
 
 
-@pytest.mark.parametrize("suffix", ["npy", "npz"])
+@pytest.mark.parametrize("suffix", ["npy", "npz", "mat"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_arrays_keep_their_bits(tmp_path, suffix, dtype):
     X = np.random.default_rng(0).standard_normal((5, 3)).astype(dtype)
     X[2, 1] = np.nan
     path = tmp_path / f"a.{suffix}"
-    np.save(path, X) if suffix == "npy" else np.savez(path, points=X)
+    if suffix == "mat":
+        savemat(path, {"points": X})
+    else:
+        np.save(path, X) if suffix == "npy" else np.savez(path, points=X)
     table = read_table(str(path))
     assert table.frame.null_count().row(0) == (0, 1, 0)
     write_table(table.completed(pl.DataFrame({"column 2": np.full(5, 7.0)})), str(path), force=True)
-    found = np.load(path) if suffix == "npy" else np.load(path)["points"]
+    found = loadmat(path) if suffix == "mat" else np.load(path)
+    found = found if suffix == "npy" else found["points"]
     assert found.dtype == dtype
     np.testing.assert_array_equal(found, np.where(np.isnan(X), dtype(7), X))
 
@@ -333,7 +338,33 @@ def test_what_is_wrong_is_named(tmp_path, content, says):
         read_table(put(tmp_path, "bad.csv", content))
 
 
-@pytest.mark.parametrize("suffix", ["parquet", "arrow", "xlsx", "npy", "npz"])
+def test_one_array_of_several_is_read_and_the_others_are_kept(tmp_path):
+    arrays = {"A": np.array([[1.0, np.nan], [3.0, 4.0]]), "B": np.eye(3), "note": np.array(["hi"])}
+    savemat(tmp_path / "a.mat", arrays)
+    np.savez(tmp_path / "a.npz", **arrays)
+    for suffix in ("mat", "npz"):
+        path, out = str(tmp_path / f"a.{suffix}"), str(tmp_path / f"b.{suffix}")
+        with pytest.raises(TableFileError, match=r"3 arrays \(A, B, note\) and none called X; cho"):
+            read_table(path)
+        with pytest.raises(TableFileError, match="none called C"):
+            read_table(path, Reading(variable="C"))
+        table = read_table(path, Reading(variable="A"))
+        assert table.frame.rows() == [(1, None), (3, 4)]
+        write_table(table.completed(pl.DataFrame({"column 2": [2.0, 9.0]})), out)
+        assert read_table(out, Reading(variable="A")).frame.rows() == [(1, 2), (3, 4)]
+        assert read_table(out, Reading(variable="B")).frame.rows() == [tuple(r) for r in np.eye(3)]
+    with pytest.raises(TableFileError, match="leave out --variable"):
+        read_table(put(tmp_path, "a.csv", "a\n1\n"), Reading(variable="A"))
+
+
+def test_new_files_of_matlab_are_refused_with_the_remedy(tmp_path):
+    path = tmp_path / "a.mat"
+    path.write_bytes(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(512))
+    with pytest.raises(TableFileError, match=r"version 7\.3, which is not read; save it by save"):
+        read_table(str(path))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "xlsx", "npy", "npz", "mat"])
 def test_damaged_files_are_called_so(tmp_path, suffix):
     with pytest.raises(TableFileError, match=rf"a\.{suffix} is not a .* is it damaged"):
         read_table(put(tmp_path, f"a.{suffix}", b"PAR1 nothing of the kind"))

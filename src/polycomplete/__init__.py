@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         report,
         theory,
     )
+    from polycomplete._about import show_versions
     from polycomplete.clustering import SparseSubspaceClustering, SubspaceClusterer
     from polycomplete.completers import Completer
     from polycomplete.disk import complete_file
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 #: Where the names above live: a new name goes there, here and into ``__all__``.
 _HOMES = {
+    "_about": ["show_versions"],
     "clustering": ["SparseSubspaceClustering", "SubspaceClusterer"],
     "completers": ["Completer"],
     "datasets": [],
@@ -101,6 +103,7 @@ __all__ = [
     "plots",
     "report",
     "save",
+    "show_versions",
     "theory",
 ]
 

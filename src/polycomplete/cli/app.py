@@ -32,19 +32,26 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        sys.stdout.write(f"polycomplete {__version__}\n")
-        raise typer.Exit
-
-
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _program(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", help="With --version: all that a bug report should say."),
     ] = False,
 ) -> None:
     """Fill in the missing cells of tables whose rows lie on curved surfaces."""
+    if version and verbose:
+        from polycomplete import show_versions
+
+        show_versions()
+    elif version:
+        sys.stdout.write(f"polycomplete {__version__}\n")
+    if version:
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        context.fail("Missing command.")
 
 
 def command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -65,7 +72,7 @@ def command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., Non
 
     Examples
     --------
-    >>> callable(command("polycomplete info"))
+    >>> callable(command("polycomplete apply model.skops new.csv"))
     True
     """
 

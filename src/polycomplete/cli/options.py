@@ -40,7 +40,7 @@ Source = Annotated[
     typer.Argument(
         metavar="TABLE",
         show_default=False,
-        help="The table: .csv, .tsv, .parquet, .arrow, .feather, .xlsx, .npy or .npz; "
+        help="The table: .csv, .tsv, .parquet, .arrow, .feather, .xlsx, .npy, .npz or .mat; "
         "- is standard input.",
     ),
 ]
@@ -132,6 +132,16 @@ _Sheet = Annotated[
         rich_help_panel="How to read the table",
     ),
 ]
+_Variable = Annotated[
+    str | None,
+    typer.Option(
+        "--variable",
+        metavar="NAME",
+        show_default=False,
+        help="The array of a .mat or .npz file; by default the only one, or X.",
+        rich_help_panel="How to read the table",
+    ),
+]
 _Quiet = Annotated[
     bool,
     typer.Option(
@@ -161,9 +171,10 @@ def _reading(
     decimal: _Decimal = ".",
     header: _Header = True,
     sheet: _Sheet = None,
+    variable: _Variable = None,
 ) -> Reading:
     delimiter = "\t" if delimiter in ("tab", r"\t") else delimiter
-    return Reading(delimiter, tuple(missing or ()), encoding, decimal, header, sheet)
+    return Reading(delimiter, tuple(missing or ()), encoding, decimal, header, sheet, variable)
 
 
 def spelled(how: Reading) -> list[str]:
@@ -196,6 +207,8 @@ def spelled(how: Reading) -> list[str]:
         words.append("--no-header")
     if how.sheet is not None:
         words += ["--sheet", how.sheet]
+    if how.variable is not None:
+        words += ["--variable", how.variable]
     return words
 
 

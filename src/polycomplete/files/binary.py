@@ -1,16 +1,16 @@
-"""Binary files: Parquet, Arrow, Excel and NumPy, by polars and NumPy."""
+"""Binary files: Parquet, Arrow, Excel, NumPy and MATLAB, by polars, NumPy and SciPy."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import IO, Any
 
 import numpy as np
 
 from polycomplete._optional import need
-from polycomplete.files.cells import MARKERS, marked, meaning
+from polycomplete.files.cells import marked, meaning
+from polycomplete.files.reading import Reading
 from polycomplete.files.table import Table, TableFileError
 
 __all__ = ["BINARY", "read_binary", "write_binary"]
@@ -22,20 +22,16 @@ BINARY = {
     "excel": "Excel file",
     "npy": "NumPy array",
     "npz": "NumPy archive",
+    "mat": "MATLAB file of version 5",
 }
 
 
+PLAIN = Reading()
 #: How an Excel day is written where text stands in the same column.
 MIDNIGHT = r"^(\d{4}-\d{2}-\d{2}) 00:00:00$"
 
 
-def read_binary(
-    file: IO[bytes],
-    name: str,
-    form: str,
-    markers: Sequence[str] = MARKERS,
-    sheet: str | None = None,
-) -> Table:
+def read_binary(file: IO[bytes], name: str, form: str, how: Reading = PLAIN) -> Table:
     """Read a table from a binary file.
 
     Parameters
@@ -46,10 +42,8 @@ def read_binary(
         What it is called in messages.
     form : str
         One of :data:`BINARY`.
-    markers : sequence of str
-        What stands for a missing cell, besides null and NaN.
-    sheet : str, optional
-        Of an Excel file; the first by default.
+    how : Reading
+        What stands for a missing cell, besides null and NaN; which sheet or array.
 
     Returns
     -------
@@ -63,11 +57,12 @@ def read_binary(
     >>> read_binary(file, "a.npy", "npy").frame.rows()
     [(1.0, None)]
     """
-    if sheet is not None and form != "excel":
+    if how.sheet is not None and form != "excel":
         raise TableFileError(f"{name} is a {BINARY[form]} and has no sheets; leave out --sheet.")
-    read = _READERS[form] if form != "excel" else partial(_read_excel, sheet=sheet)
+    if how.variable is not None and form not in ("npz", "mat"):
+        raise TableFileError(f"{name} is a {BINARY[form]}, of one table; leave out --variable.")
     try:
-        frame, known = read(file)
+        frame, known = _READERS[form](file, how)
     except ImportError:
         raise
     except TableFileError as error:
@@ -79,7 +74,7 @@ def read_binary(
         ) from None
     if not frame.width or not len(frame):
         raise TableFileError(f"{name} is empty; give a table with at least one row.")
-    meant = [_meaning(column, markers, form) for column in frame]
+    meant = [_meaning(column, how.markers, form) for column in frame]
     counts = {given.name: marked(given, found) for given, found in zip(frame, meant, strict=True)}
     return Table(name, frame.select(meant), form, marked=counts, **known)
 
@@ -129,8 +124,12 @@ def write_binary(table: Table, file: IO[bytes], form: str) -> None:
     elif form == "npy":
         np.save(buffer, _matrix(table))
     else:
-        arrays: Any = {table.key: _matrix(table)}
-        np.savez(buffer, **arrays)
+        arrays: Any = {**table.other_arrays, table.key: _matrix(table)}
+        if form == "npz":
+            np.savez(buffer, **arrays)
+        else:
+            write = need("scipy.io", "cli", "Writing a MATLAB file").savemat
+            write(buffer, arrays, do_compression=True)
     file.write(buffer.getbuffer())
 
 
@@ -147,8 +146,8 @@ def _matrix(table: Table) -> np.ndarray:
     for column in table.frame:
         if not column.dtype.is_numeric():
             raise TableFileError(
-                f"Column {column.name!r} of {table.name} is not made of numbers, and NumPy files "
-                "hold nothing else; write a .csv or .parquet file."
+                f"Column {column.name!r} of {table.name} is not made of numbers, and an array "
+                "holds nothing else; write a .csv or .parquet file."
             )
     return np.asarray(table.frame.to_numpy())
 
@@ -157,22 +156,22 @@ def _matrix(table: Table) -> np.ndarray:
 Read = tuple[Any, dict[str, Any]]
 
 
-def _read_parquet(file: IO[bytes]) -> Read:
+def _read_parquet(file: IO[bytes], _: Reading) -> Read:
     return need("polars", "cli", "Reading a table").read_parquet(file), {}
 
 
-def _read_arrow(file: IO[bytes]) -> Read:
+def _read_arrow(file: IO[bytes], _: Reading) -> Read:
     return need("polars", "cli", "Reading a table").read_ipc(file), {}
 
 
-def _read_excel(file: IO[bytes], sheet: str | None = None) -> Read:
+def _read_excel(file: IO[bytes], how: Reading) -> Read:
     pl = need("polars", "excel", "Reading a table")
     fastexcel = need("fastexcel", "excel", "Reading an Excel file")
     content = file.read()
     sheets = fastexcel.read_excel(content).sheet_names
-    if sheet is not None and sheet not in sheets:
-        raise TableFileError(f"no sheet {sheet!r}; it has {', '.join(map(repr, sheets))}")
-    chosen = sheets[0] if sheet is None else sheet
+    if how.sheet is not None and how.sheet not in sheets:
+        raise TableFileError(f"no sheet {how.sheet!r}; it has {', '.join(map(repr, sheets))}")
+    chosen = sheets[0] if how.sheet is None else how.sheet
     frame = pl.read_excel(
         content, sheet_name=chosen, infer_schema_length=None, raise_if_empty=False
     )
@@ -183,19 +182,42 @@ def _read_excel(file: IO[bytes], sheet: str | None = None) -> Read:
     return frame, {"sheet": chosen, "other_sheets": others}
 
 
-def _read_npy(file: IO[bytes]) -> Read:
+def _read_npy(file: IO[bytes], _: Reading) -> Read:
     return _frame(np.load(file, allow_pickle=False)), {}
 
 
-def _read_npz(file: IO[bytes]) -> Read:
+def _read_npz(file: IO[bytes], how: Reading) -> Read:
     with np.load(file, allow_pickle=False) as archive:
-        keys = list(archive)
-        key = "X" if "X" in keys else keys[0] if len(keys) == 1 else None
-        if key is None:
-            raise TableFileError(
-                f"{len(keys)} arrays ({', '.join(keys[:5])}) and none called X; name the table X"
-            )
-        return _frame(archive[key]), {"key": key}
+        return _one_of(dict(archive), how)
+
+
+def _read_mat(file: IO[bytes], how: Reading) -> Read:
+    if b"MATLAB 7.3" in file.read(128):
+        raise TableFileError(
+            "what MATLAB writes as version 7.3, which is not read; save it by save(..., '-v7'), or "
+            "as .csv"
+        )
+    file.seek(0)
+    found = need("scipy.io", "cli", "Reading a MATLAB file").loadmat(file)
+    return _one_of({name: found[name] for name in found if not name.startswith("__")}, how)
+
+
+def _one_of(arrays: dict[str, Any], how: Reading) -> Read:
+    """Return the table among some arrays: that of the name, the one called X, or the only one."""
+    tables = [name for name, array in arrays.items() if _is_table(array)] or list(arrays)
+    key = how.variable or ("X" if "X" in tables else tables[0] if len(tables) == 1 else None)
+    if key not in arrays:
+        what = "none called X" if key is None else f"none called {key}"
+        raise TableFileError(
+            f"{len(arrays)} arrays ({', '.join(list(arrays)[:5])}) and {what}; choose one by "
+            "--variable"
+        )
+    others = {name: array for name, array in arrays.items() if name != key}
+    return _frame(arrays[key]), {"key": key, "other_arrays": others}
+
+
+def _is_table(array: Any) -> bool:
+    return isinstance(array, np.ndarray) and array.ndim == 2 and min(array.shape) > 1
 
 
 def _frame(array: np.ndarray) -> Any:
@@ -211,12 +233,13 @@ def _frame(array: np.ndarray) -> Any:
     )
 
 
-_READERS: dict[str, Callable[[IO[bytes]], Read]] = {
+_READERS: dict[str, Callable[[IO[bytes], Reading], Read]] = {
     "parquet": _read_parquet,
     "arrow": _read_arrow,
     "excel": _read_excel,
     "npy": _read_npy,
     "npz": _read_npz,
+    "mat": _read_mat,
 }
 
 

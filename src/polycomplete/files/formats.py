@@ -30,10 +30,11 @@ FORMS = {
     ".xlsx": "excel",
     ".npy": "npy",
     ".npz": "npz",
+    ".mat": "mat",
 }
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 #: How binary files begin.
-BEGINNINGS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x93NUMPY": "npy"}
+BEGINNINGS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x93NUMPY": "npy", b"MATLAB 5": "mat"}
 
 
 def form_of(path: str) -> str | None:
@@ -88,9 +89,10 @@ def read_table(path: str, how: Reading = PLAIN) -> Table:
     with _opened(path) as file:
         form = _form(path, file)
         if form in BINARY:
-            table = read_binary(file, name, form, how.markers, how.sheet)
-        elif how.sheet is not None:
-            raise TableFileError(f"{name} is a text file and has no sheets; leave out --sheet.")
+            table = read_binary(file, name, form, how)
+        elif how.sheet is not None or how.variable is not None:
+            what = "sheet" if how.sheet is not None else "variable"
+            raise TableFileError(f"{name} is a text file and has no {what}s; leave out --{what}.")
         else:
             table = read_text(file, name, how, DELIMITERS[form])
     _refuse_infinite(table)

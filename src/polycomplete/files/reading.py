@@ -26,6 +26,8 @@ class Reading:
         Whether a text file begins with the names of its columns.
     sheet : str or None
         The sheet of an Excel file; None for the first.
+    variable : str or None
+        The array of a .mat or .npz file; None for the only one, or the one called X.
 
     Examples
     --------
@@ -39,6 +41,7 @@ class Reading:
     decimal: str = "."
     header: bool = True
     sheet: str | None = None
+    variable: str | None = None
 
     @property
     def markers(self) -> tuple[str, ...]:

@@ -69,7 +69,9 @@ class Table:
     lines : ndarray of int or None
         The line of each row in a text file, counted from 1.
     key : str
-        The name of the array in a .npz file.
+        The name of the array in a .npz or .mat file.
+    other_arrays : dict
+        The others in it.
     sheet : str or None
         The name of the sheet of an Excel file.
     other_sheets : tuple of str
@@ -95,6 +97,7 @@ class Table:
     dialect: Dialect = field(default_factory=Dialect)
     lines: np.ndarray | None = None
     key: str = "X"
+    other_arrays: dict[str, Any] = field(default_factory=dict)
     sheet: str | None = None
     other_sheets: tuple[str, ...] = ()
     marked: dict[str, dict[str, int]] = field(default_factory=dict)
