@@ -29,7 +29,7 @@ print(polycomplete.PMC().fit_transform([[1.0, None], [2.0, 5.0]]).tolist())
 #: From bottom to top; a part imports from layers below its own only.
 LAYERS = [
     {"_arrays", "_checks", "_machine", "_optional", "_version"},
-    {"devices"},
+    {"devices", "_about"},
     {
         "kernels",
         "linear",

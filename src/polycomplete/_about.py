@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -46,7 +47,7 @@ def show_versions() -> None:
         "gpus": ", ".join(_gpus()) or "none",
     }
     facts |= {name: _version(name) for name in LIBRARIES}
-    print("\n".join(f"{name:20}{value}" for name, value in facts.items()))
+    sys.stdout.write("".join(f"{name:20}{value}\n" for name, value in facts.items()))
 
 
 def _version(library: str) -> str:

@@ -43,7 +43,7 @@ def _program(
 ) -> None:
     """Fill in the missing cells of tables whose rows lie on curved surfaces."""
     if version and verbose:
-        from polycomplete import show_versions
+        from polycomplete._about import show_versions
 
         show_versions()
     elif version:
