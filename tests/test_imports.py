@@ -12,7 +12,7 @@ import polycomplete
 
 ROOT = Path(polycomplete.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
-OPTIONAL = ["pandas", "polars", "pyarrow", "matplotlib", "torch", "cupy", "dask"]
+OPTIONAL = ["pandas", "polars", "pyarrow", "matplotlib", "torch", "cupy", "dask", "pooch"]
 #: A program that hides the libraries named on its command line, then completes a matrix.
 HIDDEN = """
 import sys
@@ -67,7 +67,7 @@ ASIDE = {
     "theory": set(),
     "metrics": {"masks", "scaling"},
     "masks": set(),
-    "datasets": set(),
+    "datasets": {"_optional"},
     "scaling": {"_arrays"},
     "sampling": set(),
     "tallies": {"_machine", "scaling"},

@@ -1,6 +1,6 @@
 """Data to try completion on: generators, and loaders that find or fetch files."""
 
-from polycomplete.datasets.home import data_home
+from polycomplete.datasets.fetch import data_home
 from polycomplete.datasets.loaders import (
     list_hopkins155,
     list_tabular,

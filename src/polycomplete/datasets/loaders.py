@@ -1,23 +1,28 @@
 """Loaders of the datasets of the experiments.
 
-Files are looked for in the folder that POLYCOMPLETE_DATA names, then in the user's cache, and then
-downloaded (pooch, ``pip install 'polycomplete[data]'``); a folder given as `data_home` is the only
-place that is looked into. All loaders return a scikit-learn ``Bunch`` whose ``data`` has samples as
-rows, float64, NaN where entries are missing.
+Files, prepared as ``.npz`` or as they were published, are looked for in the folder that
+POLYCOMPLETE_DATA names, then in the user's cache, and then downloaded (pooch,
+``pip install 'polycomplete[data]'``) and checked by their SHA-256; a folder given as `data_home` is
+the only place that is looked into. All loaders return a scikit-learn ``Bunch`` whose ``data`` has
+samples as rows, float64, NaN where entries are missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from polycomplete.datasets import _ways
-from polycomplete.datasets._find import find
-from polycomplete.datasets.home import Arrays, Folder, folders
+from polycomplete.datasets import formats
+from polycomplete.datasets.fetch import Folder, absent, find, folders, registry
+from polycomplete.datasets.formats import Arrays
 
 __all__ = [
     "list_hopkins155",
@@ -31,6 +36,10 @@ __all__ = [
     "load_tabular",
 ]
 
+Reader = Callable[..., Arrays]
+#: A few sequences in full precision, which are preferred; all of them rounded to float32.
+_HOPKINS = ("hopkins155/hopkins155_paper_seqs.npz", "hopkins155/hopkins155_all_float32.npz")
+_TRACKS = "hopkins155/raw/*_truth.mat"
 _SOILS = ["red", "cotton crop", "grey", "damp grey", "vegetation stubble", "very damp grey"]
 
 
@@ -59,7 +68,8 @@ def load_mice_protein(*, data_home: Folder = None) -> Bunch:
     ...     load_mice_protein(data_home=home).target
     array([1, 0])
     """
-    z = find(_ways.MICE, data_home)
+    keys = "X y feature_names class_names mouse_id"
+    z = _uci(data_home, "mice_protein", keys, formats.read_mice, "Data_Cortex_Nuclear.xls")
     descr = "Mice protein expression, UCI."
     return _table(z, z["class_names"].tolist(), "mice_protein", descr, "mouse_id")
 
@@ -83,7 +93,8 @@ def load_dermatology(*, data_home: Folder = None) -> Bunch:
     Traceback (most recent call last):
     FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
-    z = find(_ways.DERMATOLOGY, data_home)
+    keys = "X y feature_names class_names"
+    z = _uci(data_home, "dermatology", keys, formats.read_dermatology, "dermatology.data")
     return _table(z, z["class_names"].tolist(), "dermatology", "Dermatology, UCI.")
 
 
@@ -106,7 +117,8 @@ def load_shuttle(*, data_home: Folder = None) -> Bunch:
     Traceback (most recent call last):
     FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
-    z = find(_ways.SHUTTLE, data_home)
+    keys = "X y class_names is_test"
+    z = _uci(data_home, "shuttle", keys, formats.read_shuttle, "shuttle.trn.Z", "shuttle.tst")
     return _table(z, z["class_names"].tolist(), "shuttle", "Statlog shuttle, UCI.", "is_test")
 
 
@@ -129,7 +141,7 @@ def load_satimage(*, data_home: Folder = None) -> Bunch:
     Traceback (most recent call last):
     FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
-    z = find(_ways.SATIMAGE, data_home)
+    z = _uci(data_home, "satimage", "X y is_test", formats.read_satimage, "sat.trn", "sat.tst")
     # Code 6 (mixed soils) does not occur in the data, so 7 is the sixth class.
     z["y"] = np.where(z["y"] == 7, 6, z["y"])
     return _table(z, _SOILS, "satimage", "Statlog Landsat satellite, UCI.", "is_test")
@@ -140,7 +152,8 @@ def list_hopkins155(*, data_home: Folder = None) -> list[str]:
 
     The full collection has 155 sequences with two or three motions and one with five. A name that
     ends in ``_g12`` holds only motions 1 and 2 of its parent. Where no sequence is at hand,
-    the names are those that can be downloaded with a known checksum; others can be asked for too.
+    the names are those that can be downloaded; put ``_truth.mat`` files of others into the folder
+    ``hopkins155/raw`` of your data.
 
     Parameters
     ----------
@@ -157,7 +170,13 @@ def list_hopkins155(*, data_home: Folder = None) -> list[str]:
     Traceback (most recent call last):
     FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
-    return _ways.sequences(data_home)
+    originals = [path for folder in folders(data_home) for path in folder.glob(_TRACKS)]
+    names = set(_collected(data_home))
+    if not names and not originals:
+        if data_home:
+            raise absent(data_home, _HOPKINS[1])
+        originals = [Path(file) for file in registry() if file.endswith("_truth.mat")]
+    return sorted(names.union(path.name.removesuffix("_truth.mat") for path in originals))
 
 
 def load_hopkins155(name: str, frames: int | None = None, *, data_home: Folder = None) -> Bunch:
@@ -189,7 +208,15 @@ def load_hopkins155(name: str, frames: int | None = None, *, data_home: Folder =
     ...     load_hopkins155("arm", frames=3, data_home=home).data.shape
     (7, 6)
     """
-    x, motion = find(_ways.hopkins(name, data_home), data_home).values()
+    prepared, original = _collected(data_home).get(name, []), _TRACKS.replace("*", name)
+    if original not in registry() and name not in list_hopkins155(data_home=data_home):
+        raise ValueError(
+            f"There is no sequence {name!r}; list_hopkins155() names those there are, and others "
+            f"are read from {folders(data_home)[0] / _TRACKS} (from https://github.com/"
+            "ChristosXeno/Evaluation-of-Geometric-Motion-Segmentation-Methods)."
+        )
+    keys = f"{name}__x {name}__s"
+    x, motion = _arrays(data_home, prepared, keys, formats.read_hopkins, original).values()
     if x.ndim != 3 or len(x) != 2 or motion.shape != x.shape[1:2]:
         raise ValueError(f"{name} in hopkins155 has unusable shapes {x.shape}, {motion.shape}.")
     kept = _spread_frames(x.shape[2], frames)
@@ -208,7 +235,8 @@ def load_cmu_mocap(
     Parameters
     ----------
     subject, trial : str
-        Numbers of the recording as two digits; 56_01 and 56_06 are those of the experiments.
+        Numbers of the recording as two digits; 56_01 and 56_06, those of the experiments, can be
+        downloaded. Put ``.amc`` files of others into the folder ``cmu_mocap/raw`` of your data.
     step : int
         Keep every `step`-th frame.
     data_home : path, optional
@@ -227,8 +255,14 @@ def load_cmu_mocap(
     """
     if step < 1:
         raise ValueError(f"step={step} must be at least 1.")
-    z = find(_ways.mocap(subject, trial), data_home)
     file = f"mocap_{subject}_{trial}"
+    if not re.fullmatch(r"mocap_\d+_\d+", file):
+        raise ValueError(f"subject={subject!r} and trial={trial!r} must be numbers, as '56', '01'.")
+    read, original, url = formats.read_mocap, f"cmu_mocap/raw/{file}.mat", ""
+    if original not in registry():
+        read, original = formats.read_amc, f"cmu_mocap/raw/{subject}_{trial}.amc"
+        url = f"http://mocap.cs.cmu.edu/subjects/{subject}/{subject}_{trial}.amc"
+    z = _arrays(data_home, [f"cmu_mocap/{file}.npz"], "X dof_names", read, original, url=url)
     data = np.ascontiguousarray(_as_matrix(file, z["X"])[:, ::step].T)
     names = _of_length(file, z, "dof_names", data.shape[1])
     return Bunch(data=data, feature_names=names.tolist(), DESCR=f"CMU mocap {subject}_{trial}.")
@@ -282,10 +316,37 @@ def load_tabular(name: str, *, data_home: Folder = None) -> Bunch:
            [3., 4.]])
     """
     file = f"tabular/{name}.npz"
-    z = find(_ways.table(name), data_home)
+    z = formats.read_npz(find(data_home, (file,))[0], "X", "y")
     data = _as_matrix(file, z["X"])
     z["y"] = z["y"].ravel()
     return Bunch(data=data, target=_of_length(file, z, "y", len(data)), DESCR=f"Table {name}.")
+
+
+def _uci(home: Folder, name: str, keys: str, read: Reader, *originals: str) -> Arrays:
+    raw = [f"{name}/raw/{file}" for file in originals]
+    return _arrays(home, [f"{name}/{name}.npz"], keys, read, *raw)
+
+
+def _arrays(
+    home: Folder,
+    prepared: Sequence[str],
+    keys: str,
+    read: Reader,
+    *originals: str,
+    url: str = "",
+) -> Arrays:
+    """Return the named arrays of a prepared file, else read the originals."""
+    paths = find(home, *[(file,) for file in prepared], originals, url=url)
+    return formats.read_npz(paths[0], *keys.split()) if paths[0].suffix == ".npz" else read(*paths)
+
+
+def _collected(home: Folder) -> dict[str, list[str]]:
+    """Return the prepared files that hold each sequence of Hopkins 155."""
+    found = defaultdict(list)
+    for file, folder in product(_HOPKINS, folders(home)):
+        for key in formats.npz_keys(folder / file):
+            found[key.rpartition("__")[0]].append(file)
+    return found
 
 
 def _table(z: Arrays, names: Sequence[str], file: str, descr: str, *extra: str) -> Bunch:
