@@ -462,7 +462,7 @@ def test_an_interrupt_leaves_nothing_half_written(tmp_path):
         assert process.stdout.read(2) == b"go"
         assert [one.suffix for one in tmp_path.iterdir()] == [".part"]
         process.send_signal(signal.SIGINT)
-        process.wait(timeout=30)
+        process.wait()
     assert list(tmp_path.iterdir()) == []
 
 
