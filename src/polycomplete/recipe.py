@@ -23,7 +23,7 @@ from polycomplete.exact import Exact
 from polycomplete.kernels import Kernel
 from polycomplete.landmarks import Landmark
 from polycomplete.penalties import Schatten
-from polycomplete.scaling import ColumnScaler, column_spread
+from polycomplete.scaling import ColumnScaler, column_spread, refuse_unsquarable
 from polycomplete.solvers import Result
 from polycomplete.solvers.result import logger
 
@@ -92,11 +92,7 @@ def _positive(value: object) -> bool:
 def pose(X: np.ndarray, mask: np.ndarray, scaler: ColumnScaler, recipe: Recipe) -> Problem:
     """Return the problem of a recipe on scaled data, with every "auto" of its parts resolved."""
     scaled = scaler.apply_observed(X, mask)
-    if not 1e-100 < np.max(np.abs(scaled)) < 1e100:
-        raise ValueError(
-            f"The largest of the scaled entries is {np.max(np.abs(scaled)):.0e}, whose square is "
-            'beyond the range of numbers; use scale="auto" or "standard".'
-        )
+    refuse_unsquarable(scaled, 1e-100, 1e100)
     return recipe.engine.pose(
         X=scaled,
         mask=mask,
