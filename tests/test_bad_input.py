@@ -11,9 +11,13 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from polycomplete import (
+    KFMC,
+    LADMC,
+    LRMC,
     NLMC,
     PMC,
     RBF,
+    SRMC,
     Completer,
     Continuation,
     Exact,
@@ -241,6 +245,37 @@ def test_the_size_of_the_numbers_does_not_matter(problem, quick, unit, scale):
 def test_unscaled_numbers_beyond_squaring_are_refused(problem, quick, unit):
     with pytest.raises(ValueError, match="scale"):
         quick(scale=None).fit(problem.X * unit)
+
+
+def test_numbers_whose_differences_overflow_are_refused(completer, problem):
+    X = problem.truth / np.abs(problem.truth).max() * 1.7e308
+    row, column = np.argwhere(np.abs(X) > 1e307)[0]
+    with pytest.raises(ValueError, match=rf"row {row}, column {column}\).*power of ten"):
+        completer.fit(X)
+    X = np.where(np.isnan(problem.X), NAN, X / 17)
+    assert np.isfinite(completer.fit_transform(X)).all()
+    assert np.isfinite(completer.transform(X)).all()
+
+
+@pytest.mark.parametrize("value", [1e150, -1e153, 1e160, 1e200, -9e306])
+def test_new_rows_beyond_the_range_of_numbers_are_completed_or_named(completer, problem, value):
+    completer.fit(pd.DataFrame(problem.truth, columns=list("abcdef")))
+    rows = pd.DataFrame(problem.truth[:4], columns=list("abcdef"))
+    rows.loc[2, ["b", "e"]] = value, NAN
+    try:
+        assert np.isfinite(completer.transform(rows)).all(axis=None)
+    except ValueError as error:
+        # Methods differ in how far they see.
+        assert f"Row 2 cannot be completed: its {value} in column 'b' is too far" in str(error)  # noqa: PT017
+        assert isinstance(completer, LADMC | SRMC | LRMC)
+
+
+@pytest.mark.parametrize("method", [SRMC, LRMC, KFMC])
+def test_unscaled_numbers_whose_squares_overflow_are_refused(problem, method):
+    with pytest.raises(
+        ValueError, match=r'whose square is beyond .* use scale="auto" or "standard"'
+    ):
+        method(scale=None).fit(problem.X * 1e160)
 
 
 def test_more_columns_than_rows_are_completed(completer, draw):

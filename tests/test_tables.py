@@ -565,3 +565,25 @@ def test_time_zones_are_not_mixed_up():
 def test_it_has_to_be_fitted_first():
     with pytest.raises(sklearn.exceptions.NotFittedError):
         TableCompleter().transform(FRAME)
+
+
+def test_extreme_cells_are_completed_from_or_named():
+    table = pl.DataFrame({"x": np.linspace(0, 1, 30), "n": range(30), "o": [1.5] + [2.5] * 29})
+    fitted = TableCompleter(methods.get("lrmc"), random_state=0).fit(table)
+    new = pl.DataFrame({"x": [1e306], "n": [None], "o": [2.5]}, schema=table.schema)
+    assert fitted.transform(new)["n"].dtype == pl.Int64
+    days = pl.date_range(pl.date(2024, 1, 1), pl.date(2024, 1, 30), eager=True)
+    fitted = TableCompleter(methods.get("lrmc"), random_state=0).fit(table.with_columns(n=days))
+    schema = {"x": pl.Float64, "n": pl.Date, "o": pl.Float64}
+    pandas = pl.DataFrame({"x": [1e306], "n": [None], "o": [2.5]}, schema=schema).to_pandas()
+    assert fitted.transform(pandas.astype({"n": "datetime64[us]"}))["n"].notna().all()
+    fitted = TableCompleter(methods.get("srmc"), random_state=0).fit(table)
+    with pytest.raises(ValueError, match=r"Row 0 .* its 1e\+306 in column 'x' is too far"):
+        fitted.transform(new)
+
+
+def test_whole_numbers_of_hundreds_of_digits_are_named():
+    cells = pd.Series([10**400, 1, 2, None], dtype=object)
+    table = pd.DataFrame({"o": cells, "x": [1.0, 2.0, 3.0, 4.0]})
+    with pytest.raises(ValueError, match=r"'o' holds a whole number of .* digits in row 0.*ten"):
+        TableCompleter(methods.get("lrmc")).fit(table)

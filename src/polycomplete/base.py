@@ -12,6 +12,7 @@ from sklearn.impute import MissingIndicator
 from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from polycomplete._checks import FarCellError
 from polycomplete._machine import chosen
 from polycomplete._messages import showing, warn_dropped, warn_unconverged
 from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
@@ -23,6 +24,8 @@ from polycomplete.tallies import Tally
 from polycomplete.tuning import HeldOut
 
 __all__ = ["BaseCompleter", "Fitted", "Model"]
+
+LARGEST = 1e307  # of an entry: differences of such numbers are numbers
 
 
 class Model(Protocol):
@@ -206,9 +209,21 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         """Complete rows by the model, writing into ``completed``."""
         columns = self._columns
         rows = np.flatnonzero(~mask[:, columns].all(axis=1) & mask[:, columns].any(axis=1))
-        if self.model_ is not None and len(rows):
-            part = np.ix_(rows, columns)
-            completed[part] = self._model().complete(completed[part], mask[part])[0]
+        if self.model_ is None or not len(rows):
+            return
+        part = np.ix_(rows, columns)
+        given, seen = completed[part], mask[part]
+        with np.errstate(over="ignore", invalid="ignore"):
+            try:
+                found = self._model().complete(given, seen)[0]
+            except np.linalg.LinAlgError:
+                found = np.full_like(given, np.nan)
+            lost = ~(np.isfinite(found) | seen).all(axis=1)
+            if lost.any():
+                far = np.abs(np.where(seen & lost[:, None], self.model_.scaler.apply(given), 0.0))
+                row, column = np.unravel_index(np.argmax(far), far.shape)
+                raise FarCellError(self, rows[row], columns[column], given[row, column])
+        completed[part] = found
 
     def _model(self) -> Any:
         """Return the model as it is to be used now."""
@@ -318,7 +333,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
                 f"missing_values must be a number or NaN, got {self.missing_values!r}; replace "
                 "other markers by NaN first."
             )
-        return matrix, find_missing(matrix, self.missing_values)
+        return matrix, find_missing(matrix, self.missing_values, LARGEST)
 
     def _fill(self) -> np.ndarray:
         """Return what stands in a column where nothing better is known."""

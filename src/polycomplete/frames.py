@@ -189,7 +189,9 @@ def is_missing(entry: Any) -> bool:
     return entry is None or type(entry).__name__ in ("NAType", "NaTType") or entry != entry
 
 
-def find_missing(X: np.ndarray, missing_values: float) -> np.ndarray:
+def find_missing(
+    X: np.ndarray, missing_values: float, largest: float = np.finfo(np.float64).max
+) -> np.ndarray:
     """Return True where an entry is observed; NaN is always missing, infinities are refused.
 
     Parameters
@@ -198,6 +200,8 @@ def find_missing(X: np.ndarray, missing_values: float) -> np.ndarray:
         The data.
     missing_values : float
         A number that stands for "missing" besides NaN; NaN itself for none.
+    largest : float
+        Numbers beyond are refused too.
 
     Returns
     -------
@@ -209,22 +213,34 @@ def find_missing(X: np.ndarray, missing_values: float) -> np.ndarray:
     array([[ True, False, False]])
     """
     mask = np.empty(X.shape, dtype=bool)
+    largest = min(largest, float(np.finfo(X.dtype).max))
 
     def look(part: slice) -> bool:
         mask[part] = ~np.isnan(X[part])
         if not np.isnan(missing_values):
             mask[part] &= X.dtype.type(missing_values) != X[part]
-        return bool(np.any(np.isinf(X[part]) & mask[part]))
+        return bool(np.any((np.abs(X[part]) > largest) & mask[part]))
 
-    found = any(list(in_threads(look, row_parts(*X.shape), X.size)))
-    infinite = np.argwhere(np.isinf(X) & mask) if found else np.empty((0, 2), dtype=int)
+    if any(list(in_threads(look, row_parts(*X.shape), X.size))):
+        _refuse_large(X, mask, largest)
+    return mask
+
+
+def _refuse_large(X: np.ndarray, mask: np.ndarray, largest: float) -> None:
+    """Name the first of the observed entries that are infinite, or else too large."""
+    infinite = np.argwhere(np.isinf(X) & mask)
     if len(infinite):
         row, column = infinite[0]
         raise ValueError(
             f"Input X contains infinity (row {row}, column {column}; {len(infinite)} in all); "
             "replace inf by NaN to have it completed, or by a finite number."
         )
-    return mask
+    row, column = np.argwhere((np.abs(X) > largest) & mask)[0]
+    raise ValueError(
+        f"Input X contains {X[row, column]:.3g} (row {row}, column {column}), and differences of "
+        "such numbers are beyond the range of numbers; divide the column by a power of ten first, "
+        "or replace it by NaN to have it completed."
+    )
 
 
 def like_input(result: np.ndarray, X: Any, names: Any) -> Any:

@@ -25,7 +25,7 @@ from polycomplete.kernels import Kernel
 from polycomplete.landmarks import Landmark
 from polycomplete.penalties import Schatten
 from polycomplete.rows import Span
-from polycomplete.scaling import ColumnScaler, column_spread, large_groups
+from polycomplete.scaling import ColumnScaler, column_spread, large_groups, refuse_unsquarable
 from polycomplete.solvers import Result
 from polycomplete.solvers.result import logger
 
@@ -95,11 +95,7 @@ def _positive(value: object) -> bool:
 def pose(X: np.ndarray, mask: np.ndarray, scaler: ColumnScaler, recipe: Recipe) -> Problem:
     """Return the problem of a recipe on scaled data, with every "auto" of its parts resolved."""
     scaled = scaler.apply_observed(X, mask)
-    if not 1e-100 < np.max(np.abs(scaled)) < 1e100:
-        raise ValueError(
-            f"The largest of the scaled entries is {np.max(np.abs(scaled)):.0e}, whose square is "
-            'beyond the range of numbers; use scale="auto" or "standard".'
-        )
+    refuse_unsquarable(scaled, 1e-100, 1e100)
     return recipe.engine.pose(
         X=scaled,
         mask=mask,

@@ -195,6 +195,16 @@ class ColumnScaler:
         return X * self.scale + self.centre
 
 
+def refuse_unsquarable(scaled: np.ndarray, low: float, high: float) -> None:
+    """Raise where the largest of scaled entries is not between two numbers."""
+    largest = float(np.max(np.abs(scaled), initial=0.0))
+    if not low < largest < high:
+        raise ValueError(
+            f"The largest of the scaled entries is {largest:.0e}, whose square is beyond the range "
+            'of numbers; use scale="auto" or "standard".'
+        )
+
+
 def _guard(scale: np.ndarray) -> np.ndarray:
     """Replace what cannot be divided by with one."""
     return np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)

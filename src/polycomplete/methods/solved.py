@@ -9,7 +9,7 @@ import numpy as np
 
 from polycomplete._machine import blas_threads, blas_threads_for
 from polycomplete.base import BaseCompleter, Fitted, Model
-from polycomplete.scaling import ColumnScaler
+from polycomplete.scaling import ColumnScaler, refuse_unsquarable
 from polycomplete.solvers import Result
 
 __all__ = ["Scaled", "SolvedCompleter"]
@@ -71,6 +71,8 @@ class SolvedCompleter(BaseCompleter):
 
     def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
         scaler = ColumnScaler.fit(X, mask, self.scale)
+        scaled = scaler.apply_observed(X, mask)
+        refuse_unsquarable(scaled, -1.0, 1e152)
         with blas_threads_for(min(X.shape)):
-            model, result = self._solve(scaler.apply_observed(X, mask), mask, seed)
+            model, result = self._solve(scaled, mask, seed)
         return Fitted(Scaled(scaler, model), scaler.undo(result.X), result, ~result.ambiguous)

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from polycomplete._checks import FarCellError
 from polycomplete._messages import warn
 from polycomplete.keeping import Reported, all_or_nothing
 from polycomplete.tables.bounds import bounds_of
@@ -333,7 +334,12 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         matrix = self.encoding_.encode(numbers)
         if self.method_ is None or np.isnan(matrix).sum() == 0:
             return frame, there, matrix
-        return frame, there, checked(self.method_, matrix, self.method_.transform(matrix))
+        try:
+            found = self.method_.transform(matrix)
+        except FarCellError as error:
+            name = self._completed_columns()[self.encoding_.owners[error.column]].name
+            raise ValueError(error.said(repr(name), frame[name][error.row])) from None
+        return frame, there, checked(self.method_, matrix, found)
 
     def _probe(self) -> None:
         """Raise where what was learned does not fit together, as in a changed file."""

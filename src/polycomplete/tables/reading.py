@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -134,7 +135,15 @@ def _of_objects(series: Any, there: np.ndarray, column: Column) -> np.ndarray:
             f"Column {column.name!r} was {column.kind} when it was learned, and holds "
             f"{cells[odd]!r:.60} in row {np.flatnonzero(there)[odd]}; convert it first."
         )
-    return np.array(cells, dtype=np.float64)
+    try:
+        return np.array(cells, dtype=np.float64)
+    except OverflowError:
+        odd = next(i for i, cell in enumerate(cells) if abs(cell) > sys.float_info.max)
+        raise ValueError(
+            f"Column {column.name!r} holds a whole number of hundreds of digits in row "
+            f"{np.flatnonzero(there)[odd]}, which no float can hold; divide it by a power of ten, "
+            "or make it missing to have it completed."
+        ) from None
 
 
 def _offsets(series: Any, there: np.ndarray, column: Column) -> np.ndarray:

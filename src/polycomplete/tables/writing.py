@@ -157,7 +157,8 @@ def _integers(numbers: np.ndarray, origin: int, series: Any) -> Any:
 
 def _within(numbers: np.ndarray, origin: int, low: int, high: int) -> list[int]:
     """Return whole numbers, counted from an origin, that are neither too low nor too high."""
-    return [min(max(origin + round(number), low), high) for number in numbers]
+    far = np.clip(numbers, -(2.0**200), 2.0**200)  # what is infinite cannot be rounded
+    return [min(max(origin + round(number), low), high) for number in far]
 
 
 def _limits(dtype: Any) -> tuple[int, int]:
