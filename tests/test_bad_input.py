@@ -73,10 +73,6 @@ WRONG = {
         PMC(kernel=Polynomial(2, -1)),
         r"Polynomial\(offset=...\) must be a number that is not neg",
     ),
-    "kernel factor": (
-        PMC(kernel=-1 * RBF()),
-        r"Scaled\(factor=...\) must be a positive number, got -1",
-    ),
     "kernel": (PMC(kernel="rbf"), "kernel must be .*got 'rbf'"),
     "p": (NLMC(p=2), "p must be a number, at most 1, got 2"),
     "p word": (NLMC(p="small"), "p must be a number, at most 1, got 'small'"),

@@ -19,8 +19,7 @@ KERNELS = {
     "polynomial 2": Polynomial(2, 1.0),
     "polynomial 3": Polynomial(3, 1.0),
     "linear": Linear(),
-    "sum": RBF(width=2.0) + 0.1 * Linear(),
-    "scaled": 0.3 * Polynomial(2, 1.0),
+    "product": naive.Product(),
 }
 RULES = {"equal": Equal(), 3: Skip(3), "ramp": Ramp(), "inverse": Inverse()}
 every_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
@@ -246,7 +245,7 @@ def test_an_unknown_kind_of_eigenpairs_is_named():
 
 def test_a_problem_that_does_not_fit_is_refused_with_a_way_out():
     engine = Exact(max_memory=1e9)
-    with pytest.raises(MemoryError, match=r"14\.61 GB for 10000 rows.*1\.00 GB") as refused:
+    with pytest.raises(MemoryError, match=r"12\.21 GB for 10000 rows.*1\.00 GB") as refused:
         engine.check(10_000, 20)
     message = str(refused.value)
     assert "max_memory" in message
@@ -273,7 +272,7 @@ def test_refusal_comes_before_anything_is_allocated():
 
 @pytest.mark.parametrize(
     "kernel",
-    [RBF(width=3.0), Polynomial(3), Linear(), RBF(width=3.0) + 0.1 * Polynomial(2)],
+    [RBF(width=3.0), Polynomial(3), Linear()],
     ids=str,
 )
 @pytest.mark.parametrize("engine", [Exact(), PARTIAL], ids=["full", "partial"])
@@ -292,7 +291,7 @@ def test_one_evaluation_stays_within_the_memory_it_announces(kernel, engine):
     assert announced / 8 < peak < announced
 
 
-@pytest.mark.parametrize("kernel", [RBF(1.0), RBF(1.0) + 0.1 * Linear()], ids=str)
+@pytest.mark.parametrize("kernel", [RBF(1.0), Polynomial(2)], ids=str)
 def test_a_newton_step_stays_within_the_memory_it_announces(kernel):
     rng = np.random.default_rng(0)
     X, mask = rng.standard_normal((1500, 6)), rng.random((1500, 6)) < 0.7

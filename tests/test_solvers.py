@@ -113,7 +113,7 @@ def test_stages_fall_by_tens_and_end_at_the_last(first, last, expected):
 
 
 @pytest.mark.parametrize("rule", [Equal(), Ramp()], ids=str)
-@pytest.mark.parametrize("kernel", [RBF(), Polynomial(2, 1.0), RBF() + 0.1 * Linear()], ids=str)
+@pytest.mark.parametrize("kernel", [RBF(), Polynomial(2, 1.0)], ids=str)
 @pytest.mark.parametrize("noise", [None, 10.0])
 @pytest.mark.parametrize("steps", ["quasi-newton", "plain"])
 def test_objective_falls_within_each_stage(rule, kernel, noise, steps):
@@ -131,7 +131,7 @@ def test_objective_falls_within_each_stage(rule, kernel, noise, steps):
 
 
 @pytest.mark.parametrize("rule", [Equal(), Ramp()], ids=str)
-@pytest.mark.parametrize("kernel", [RBF(), Polynomial(2, 1.0), RBF() + 0.1 * Linear()], ids=str)
+@pytest.mark.parametrize("kernel", [RBF(), Polynomial(2, 1.0)], ids=str)
 @pytest.mark.parametrize("noise", [None, 10.0])
 def test_every_newton_step_lowers_the_objective_at_its_smoothing(rule, kernel, noise):
     problem, _ = curve(rule=rule, kernel=kernel, noise=noise)
@@ -165,9 +165,9 @@ def test_where_newton_steps_are_not_to_be_had_quasi_newton_steps_are_taken(monke
 
 
 def test_kernels_with_known_second_derivatives():
-    assert curvature.second_order(RBF() + 0.1 * Linear())
+    assert curvature.second_order(RBF())
+    assert curvature.second_order(Linear())
     assert not curvature.second_order(Kernel())
-    assert not curvature.second_order(RBF() + Kernel())
     assert not curvature.second_order(Unknown())
 
 

@@ -23,9 +23,9 @@ from polycomplete.penalties import Schatten
 __all__ = ["Exact", "ExactProblem", "Spectrum"]
 
 # Arrays of n × n numbers alive at once in a Newton step: Gram matrix, eigenvectors, the parts of
-# the curvature and what a product with it passes through, 14 of them; three more for a sum of
-# kernels (tests/test_exact.py measures the peak).
-ARRAYS = 18
+# the curvature and what a product with it passes through, 14 of them (tests/test_exact.py measures
+# the peak).
+ARRAYS = 15
 # Bytes of the blocks in which rows are worked on, whatever their number.
 BLOCKS = 1.5e8
 # Columns up to which solvers also keep two m × m matrices for each row.
@@ -66,7 +66,7 @@ class Exact(BaseEstimator):
     Examples
     --------
     >>> Exact().memory_needed(10_000, 20) / 1e9  # GB
-    14.614
+    12.214
     """
 
     def __init__(
