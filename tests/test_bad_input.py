@@ -79,7 +79,6 @@ WRONG = {
     "penalty": (Completer(penalty="nuclear"), "penalty must be .*got 'nuclear'"),
     "skip": (Completer(penalty=Schatten(0.5, Skip(-1))), r"Skip\(s=...\) must be .*, got -1"),
     "landmark with noise": (PMC(engine="landmark", noise=1.0), "keeps observed entries"),
-    "rule": (PMC(engine=Landmark(rule="best")), 'rule must be "pivots" or "random"'),
     "dtype": (PMC(engine=Landmark(dtype="int8")), 'dtype must be "float64" or "float32"'),
     "weights word": (
         Completer(penalty=Schatten(0.5, "ramp")),

@@ -230,11 +230,9 @@ def test_threads_and_seeds_do_not_change_the_answer(problem):
     assert_array_equal(one, again)
 
 
-@pytest.mark.parametrize("rule", ["pivots", "random"])
-def test_rules_and_numbers_of_landmarks(problem, rule):
+def test_the_number_of_landmarks_is_as_given(problem):
     X, mask = problem
-    engine = Landmark(n_landmarks=80, rule=rule)
-    pmc = PMC(engine=engine, smoothing=1e-5, scale="sqrt", random_state=0)
+    pmc = PMC(engine=Landmark(n_landmarks=80), smoothing=1e-5, scale="sqrt", random_state=0)
     completed = pmc.fit_transform(masks.apply(X, mask))
     assert pmc.model_.energies[-1].landmarks.shape == (80, 12)
     assert metrics.rse(X, completed, mask) < 0.05
