@@ -17,7 +17,6 @@ from polycomplete import (
     Completer,
     Continuation,
     Exact,
-    Landmark,
     Polynomial,
     Schatten,
     Skip,
@@ -79,7 +78,6 @@ WRONG = {
     "penalty": (Completer(penalty="nuclear"), "penalty must be .*got 'nuclear'"),
     "skip": (Completer(penalty=Schatten(0.5, Skip(-1))), r"Skip\(s=...\) must be .*, got -1"),
     "landmark with noise": (PMC(engine="landmark", noise=1.0), "keeps observed entries"),
-    "dtype": (PMC(engine=Landmark(dtype="int8")), 'dtype must be "float64" or "float32"'),
     "weights word": (
         Completer(penalty=Schatten(0.5, "ramp")),
         r"Schatten\(weights=...\) must be an object such as Ramp\(\), got 'ramp'",

@@ -89,15 +89,6 @@ def test_vjp_is_the_gradient_of_a_weighted_sum_of_the_gram(kernel, X):
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-7)
 
 
-@every_kernel
-def test_float32_stays_float32(kernel, X, Y):
-    X, Y = X.astype(np.float32), Y.astype(np.float32)
-    K = kernel.gram(X)
-    arrays = [K, kernel.gram(X, Y), kernel.vjp(X, K, K), kernel.diagonal(X)]
-    arrays += [kernel.diagonal_slope(X), *kernel.metric(X)]
-    assert {array.dtype for array in arrays} == {np.dtype(np.float32)}
-
-
 def test_linear_is_the_polynomial_of_degree_one_without_offset(X, Y):
     assert np.array_equal(Linear().gram(X, Y), Polynomial(1, 0.0).gram(X, Y))
 

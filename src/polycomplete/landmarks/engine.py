@@ -34,7 +34,6 @@ SMALL = 0.02  # of γ: what landmarks need not express
 COARSE = 0.2  # smoothing at which a row begins to look for its place
 JUDGE = 1e-5  # ... and at which it is judged: below, only the nearest place counts
 LEAST_WEIGHT = 1e-6  # of a row with hardly any observed entry
-FINEST = {"float64": 0.0, "float32": 1e-4}  # smoothing
 MANY, MANY_JOINT = 2000, 1000  # rows from which on a card gains: one by one, and jointly
 MANY_HERE = 100_000  # rows from which on processes gain, which take seconds to start
 THREADS = 4  # more of them wait for each other
@@ -64,8 +63,6 @@ class Landmark(BaseEstimator):
         all of them. The result does not depend on it.
     max_memory : float, optional
         Bytes that completing may take beyond the data; a quarter of the free memory by default.
-    dtype : {"float64", "float32"}, default="float64"
-        Of the computation. float32 does not see smoothings below 1e-4: for noisy data.
     device : str, optional
         Where rows are completed: "cpu", "cuda" (or "cuda:1" and so on), or "auto" for a GPU where
         there is one and there are enough rows. By default where the rows are: on the GPU for a
@@ -83,14 +80,12 @@ class Landmark(BaseEstimator):
         max_rows: int = 3000,
         n_jobs: int | str = "auto",
         max_memory: float | None = None,
-        dtype: str = "float64",
         device: str | None = None,
     ):
         self.n_landmarks = n_landmarks
         self.max_rows = max_rows
         self.n_jobs = n_jobs
         self.max_memory = max_memory
-        self.dtype = dtype
         self.device = device
 
     def check_params(self) -> None:
@@ -101,8 +96,6 @@ class Landmark(BaseEstimator):
                 check_numbers(self, name)
         if self.max_memory is not None:
             check_numbers(self, "max_memory")
-        if self.dtype not in ("float64", "float32"):
-            raise ValueError(f'dtype must be "float64" or "float32", got {self.dtype!r}.')
         if self.device != "auto":
             find_device(self.device)
 
@@ -170,7 +163,7 @@ class Landmark(BaseEstimator):
                 "leave noise out and let the smoothing account for it."
             )
         self.check_params()
-        return LandmarkProblem(X.astype(self.dtype, copy=False), mask, kernel, penalty, self)
+        return LandmarkProblem(X, mask, kernel, penalty, self)
 
 
 def ladder(smoothing: float) -> list[float]:
@@ -227,11 +220,6 @@ class LandmarkProblem:
     def run(self) -> Run:
         """Maps over blocks: by threads on the host; a card is busy with one at a time."""
         return self.engine.run if self.device.is_host else map
-
-    @property
-    def finest(self) -> float:
-        """The smallest smoothing that the digits of the numbers allow."""
-        return FINEST[self.engine.dtype]
 
     def gamma(self, smoothing: float) -> float:
         """Return γ of the mean covariance; the exact engine has n times as much on a sum."""
