@@ -13,7 +13,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help demo coverage docs test check browser test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads bench-cli \
-	bench-partial bench-skip bench-tables bench-table1 bench-dermatology bench-hopkins bench-recovery bench-scale bench-wide bench-dask bench-gpu reproduce results pictures clean
+	bench-skip bench-tables bench-table1 bench-dermatology bench-hopkins bench-recovery bench-scale bench-wide bench-dask bench-gpu reproduce results pictures clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -57,7 +57,7 @@ test-oldest:  ## The tests with the oldest supported dependencies, in an environ
 test-wheel: $(VENV)/.ready  ## Build the wheel, install it alone in a clean environment, use it
 	$(PY) tests/wheel.py
 
-bench: bench-anchors bench-recovery bench-scale bench-wide bench-dask bench-subspaces bench-tables bench-table1 bench-dermatology bench-hopkins bench-solver bench-skip bench-threads bench-partial bench-cli  ## All benchmarks
+bench: bench-anchors bench-recovery bench-scale bench-wide bench-dask bench-subspaces bench-tables bench-table1 bench-dermatology bench-hopkins bench-solver bench-skip bench-threads bench-cli  ## All benchmarks
 
 bench-anchors: $(VENV)/.ready  ## Error and seconds of every method against its authors' code
 	$(PY) benchmarks/bench_anchors.py --out $(OUT)/benchmarks --jobs $(JOBS)
@@ -110,9 +110,6 @@ bench-cli: $(VENV)/.ready  ## Start-up and memory of the command line
 
 bench-threads: $(VENV)/.ready  ## One BLAS thread against all of them on small problems
 	$(PY) benchmarks/bench_threads.py --out $(OUT)/benchmarks
-
-bench-partial: $(VENV)/.ready  ## Partial against full eigendecomposition, growth with n, memory
-	$(PY) benchmarks/bench_partial.py --out $(OUT)/benchmarks
 
 # Half an hour; `make reproduce SCALE=--full` takes days and can be broken off and called again.
 SCALE ?= --quick

@@ -201,21 +201,6 @@ def crossover() -> list[dict]:
     return rows
 
 
-def digits() -> dict:
-    """Compare float32 with float64, fit and completion, on data with 1 % noise."""
-    X, _, mask = instance(20_000)
-    noise = 0.01 * np.sqrt(np.mean(X**2)) * np.random.default_rng(0).standard_normal(X.shape)
-    given, known = masks.apply(X + noise, mask), mask.sum(axis=1) >= DETERMINED
-    found = {}
-    for dtype in ("float64", "float32"):
-        engine = Landmark(n_jobs=1, dtype=dtype)
-        run = measure(lambda e=engine: PMC(engine=e, random_state=0).fit_transform(given))
-        error = np.linalg.norm((run.value - X)[known]) / np.linalg.norm(X[known])
-        found |= {dtype: error, f"{dtype} s": run.cpu}
-        print(f"{dtype}, 1 % noise: RSE {error:.4f} in {run.cpu:.1f} CPU s")
-    return found
-
-
 def peers() -> list[dict]:
     """Compare with imputers on one instance."""
     X, given, mask = instance(20_000)
@@ -273,7 +258,7 @@ def main() -> None:
         return
     print(f"{os.cpu_count()} cores")
     grown = growth(tuple(n for n in SIZES if n <= args.most))  # first: memory is the most so far
-    parts = (arithmetic, gradients, crossover, motion, digits, new_rows, peers)
+    parts = (arithmetic, gradients, crossover, motion, new_rows, peers)
     measured = {part.__name__: part() for part in parts}
     if args.picture:
         draw(grown, args.picture)

@@ -20,7 +20,6 @@ VARIANTS = {
     "default, smoothing given": {},
     "smoothing chosen by hiding": {"smoothing": "auto"},
     "quasi-Newton steps": {"solver": Continuation(steps="quasi-newton")},
-    "... without preconditioner": {"solver": Continuation(steps="plain")},
     "without second chances": {"solver": Continuation(rescues=0)},
     "without wider kernel at the end": {"solver": Continuation(stretch=1.0)},
     "without blending": {"solver": Continuation(blend=False)},

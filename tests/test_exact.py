@@ -19,8 +19,7 @@ KERNELS = {
     "polynomial 2": Polynomial(2, 1.0),
     "polynomial 3": Polynomial(3, 1.0),
     "linear": Linear(),
-    "sum": RBF(width=2.0) + 0.1 * Linear(),
-    "scaled": 0.3 * Polynomial(2, 1.0),
+    "product": naive.Product(),
 }
 RULES = {"equal": Equal(), 3: Skip(3), "ramp": Ramp(), "inverse": Inverse()}
 every_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
@@ -29,13 +28,13 @@ every_power = pytest.mark.parametrize("p", [1.0, 0.5, 0.1, 0.0, -0.5])
 PARTIAL = Exact(eigen="partial")
 
 
-def pose(kernel, rule, p=0.5, dtype=np.float64, smoothing=1.0, **options):
+def pose(kernel, rule, p=0.5, smoothing=1.0, **options):
     """Return a small problem with frozen weights, a point and the smoothing."""
     rng = np.random.default_rng(0)
     X, mask = rng.standard_normal((14, 4)), rng.random((14, 4)) < 0.6
-    problem = ExactProblem(X.astype(dtype), mask, kernel, Schatten(p, rule), **options)
+    problem = ExactProblem(X, mask, kernel, Schatten(p, rule), **options)
     gamma = smoothing * problem.unit
-    z = problem.pack((0.5 * X).astype(dtype))
+    z = problem.pack(0.5 * X)
     problem.reweigh(z, gamma)
     return problem, z, gamma
 
@@ -63,21 +62,8 @@ def assert_gradient_fits_value(problem, z, gamma):
 
 @every_kernel
 @every_rule
-def test_gradient_in_double_precision(kernel, rule):
+def test_gradient_for_each_kernel_and_rule(kernel, rule):
     assert_gradient_fits_value(*pose(kernel, rule))
-
-
-@every_kernel
-@every_rule
-def test_gradient_in_single_precision(kernel, rule):
-    problem, z, gamma = pose(kernel, rule, dtype=np.float32)
-    check = check_gradient(lambda at: problem.value_and_gradient(at, gamma), z, largest=0.3)
-    assert 1.8 < check.slope < 2.2
-    gradient = problem.value_and_gradient(z, gamma)[1]
-    double, at, gamma = pose(kernel, rule)
-    # 2⁻²⁴ times the ratio of the largest eigenvalue to γ, about 14 here, and a few roundings.
-    assert distance(gradient, double.value_and_gradient(at, gamma)[1]) < 5e-5
-    assert gradient.dtype == problem.kernel.gram(problem.unpack(z)).dtype == np.float32
 
 
 @every_power
@@ -92,15 +78,6 @@ def test_gradient_with_noise_moves_every_entry(kernel, p):
     problem, z, gamma = pose(kernel, Ramp(), p, noise=3.0)
     assert z.size == problem.X.size
     assert_gradient_fits_value(problem, z, gamma)
-
-
-@every_power
-@pytest.mark.parametrize("rule", [Equal(), Ramp(), Skip(3)], ids=str)
-@pytest.mark.parametrize("rank", [4, 6])
-def test_gradient_of_partial_eigenpairs(p, rule, rank):
-    # The Gram matrix has rank 4, so that the leading pairs are exact and the tail is nil.
-    engine = Exact(eigen="partial", rank=rank)
-    assert_gradient_fits_value(*pose(Linear(), rule, p, engine=engine))
 
 
 @every_kernel
@@ -189,9 +166,10 @@ def test_partial_with_ramp_errs_by_no_more_than_the_tail_pays(gamma):
 
 
 @every_rule
-def test_partial_is_exact_where_the_rank_is_low(rule):
-    full, z = manifold(rule, 0.5, Exact(), Linear())
-    partial, _ = manifold(rule, 0.5, Exact(eigen="partial", rank=6), Linear())
+@every_power
+def test_partial_is_exact_where_the_rank_is_low(rule, p):
+    full, z = manifold(rule, p, Exact(), Linear())
+    partial, _ = manifold(rule, p, PARTIAL, Linear())
     for each in full, partial:
         each.reweigh(z, 1.0)
     one, two = (each.value_and_gradient(z, 1.0) for each in (full, partial))
@@ -219,12 +197,12 @@ def test_pairs_that_would_be_more_than_half_of_all_are_computed_in_full():
     assert PARTIAL.spectrum(K, 1e-3).eigenvalues.shape == (50,)
 
 
-def test_a_fixed_rank_gives_that_many_pairs_and_the_trace_of_the_rest():
-    problem, z = manifold(Equal(), 0.5, Exact(eigen="partial", rank=10))
-    K, spectrum = problem.spectrum(z, 1e-6)[1:]
+def test_partial_gives_the_leading_pairs_and_the_trace_of_the_rest():
+    problem, z = manifold(Equal(), 0.5, PARTIAL)
+    K, spectrum = problem.spectrum(z, 1e-1)[1:]
     values = np.linalg.eigvalsh(K)[::-1]
-    assert spectrum.vectors.shape == (200, 10)
-    np.testing.assert_allclose(spectrum.vectors.T @ spectrum.vectors, np.eye(10), atol=1e-13)
+    assert spectrum.vectors.shape == (200, 32)
+    np.testing.assert_allclose(spectrum.vectors.T @ spectrum.vectors, np.eye(32), atol=1e-13)
     np.testing.assert_allclose(spectrum.eigenvalues[:5], values[:5], rtol=1e-6)
     assert spectrum.tail == pytest.approx(np.trace(K) - spectrum.eigenvalues.sum(), rel=1e-12)
 
@@ -246,7 +224,7 @@ def test_an_unknown_kind_of_eigenpairs_is_named():
 
 def test_a_problem_that_does_not_fit_is_refused_with_a_way_out():
     engine = Exact(max_memory=1e9)
-    with pytest.raises(MemoryError, match=r"14\.61 GB for 10000 rows.*1\.00 GB") as refused:
+    with pytest.raises(MemoryError, match=r"12\.21 GB for 10000 rows.*1\.00 GB") as refused:
         engine.check(10_000, 20)
     message = str(refused.value)
     assert "max_memory" in message
@@ -273,7 +251,7 @@ def test_refusal_comes_before_anything_is_allocated():
 
 @pytest.mark.parametrize(
     "kernel",
-    [RBF(width=3.0), Polynomial(3), Linear(), RBF(width=3.0) + 0.1 * Polynomial(2)],
+    [RBF(width=3.0), Polynomial(3), Linear()],
     ids=str,
 )
 @pytest.mark.parametrize("engine", [Exact(), PARTIAL], ids=["full", "partial"])
@@ -292,7 +270,7 @@ def test_one_evaluation_stays_within_the_memory_it_announces(kernel, engine):
     assert announced / 8 < peak < announced
 
 
-@pytest.mark.parametrize("kernel", [RBF(1.0), RBF(1.0) + 0.1 * Linear()], ids=str)
+@pytest.mark.parametrize("kernel", [RBF(1.0), Polynomial(2)], ids=str)
 def test_a_newton_step_stays_within_the_memory_it_announces(kernel):
     rng = np.random.default_rng(0)
     X, mask = rng.standard_normal((1500, 6)), rng.random((1500, 6)) < 0.7

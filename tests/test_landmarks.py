@@ -32,7 +32,7 @@ from polycomplete.landmarks.features import moments, whiten
 from polycomplete.rows import Holes, deviations, learn, near, nearest, spread
 from polycomplete.rows.wide import newton_step
 
-KERNELS = {"rbf": RBF(width=3.0), "polynomial": Polynomial(2, 1.0), "sum": RBF(2.0) + Polynomial(1)}
+KERNELS = {"rbf": RBF(width=3.0), "polynomial": Polynomial(2, 1.0)}
 every_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 
 
@@ -196,13 +196,12 @@ def test_auto_takes_landmarks_beyond_small_data(method):
         method(engine="landmark", solver=Continuation()).fit(given)
 
 
-def test_a_matrix_of_32_bits_without_an_inverse_is_the_softest():
-    H = np.array([[[0.5, -0.5], [-0.5, 0.5]], [[1.0, 0.0], [0.0, 1.0]]])
-    for matrices in (H.astype(np.float32), H + 1e-9 * np.eye(2)):
-        variance, softest = spread._softness(matrices)
-        assert variance[0].min() > 1e6
-        assert softest[0] < 1e-6 < softest[1]
-        np.testing.assert_allclose(variance[1], 1.0, rtol=1e-6)
+def test_a_matrix_that_hardly_has_an_inverse_is_the_softest():
+    H = np.array([[[0.5, -0.5], [-0.5, 0.5]], [[1.0, 0.0], [0.0, 1.0]]]) + 1e-9 * np.eye(2)
+    variance, softest = spread._softness(H)
+    assert variance[0].min() > 1e6
+    assert softest[0] < 1e-6 < softest[1]
+    np.testing.assert_allclose(variance[1], 1.0, rtol=1e-6)
 
 
 def test_processes_do_not_change_the_answer(monkeypatch, problem):
@@ -230,30 +229,22 @@ def test_threads_and_seeds_do_not_change_the_answer(problem):
     assert_array_equal(one, again)
 
 
-@pytest.mark.parametrize("rule", ["pivots", "random"])
-def test_rules_and_numbers_of_landmarks(problem, rule):
+def test_the_number_of_landmarks_is_as_given(problem):
     X, mask = problem
-    engine = Landmark(n_landmarks=80, rule=rule)
-    pmc = PMC(engine=engine, smoothing=1e-5, scale="sqrt", random_state=0)
+    pmc = PMC(engine=Landmark(n_landmarks=80), smoothing=1e-5, scale="sqrt", random_state=0)
     completed = pmc.fit_transform(masks.apply(X, mask))
     assert pmc.model_.energies[-1].landmarks.shape == (80, 12)
     assert metrics.rse(X, completed, mask) < 0.05
 
 
-def test_float32_is_close(problem):
+def test_float32_is_computed_in_double_precision_and_comes_back_as_float32(problem):
     X, mask = problem
-    options = {"smoothing": 1e-3, "scale": "sqrt", "random_state": 0}
-    one, two = (
-        PMC(engine=Landmark(dtype=dtype), **options).fit_transform(masks.apply(X, mask))
-        for dtype in ("float64", "float32")
-    )
-    assert metrics.rse(one, two, mask) < 0.02
-    given = masks.apply(X, mask)
-    pmc = PMC(engine=Landmark(dtype="float32"), random_state=0).fit(given)
-    assert pmc.model_.energies[-1].factor.dtype == pmc.model_.pool.dtype == np.float32
-    assert pmc.smoothing_ >= 1e-4
-    known = mask.sum(axis=1) >= 5
-    assert metrics.rse(X[known], pmc.transform(given)[known], mask[known]) < 0.03
+    given = masks.apply(X, mask).astype(np.float32)
+    single, double = (PMC(engine="landmark", random_state=0) for _ in range(2))
+    found, expected = single.fit_transform(given), double.fit_transform(given.astype(float))
+    assert found.dtype == single.transform(given).dtype == np.float32
+    assert single.model_.energies[-1].factor.dtype == single.model_.pool.dtype == np.float64
+    assert_array_equal(found, expected.astype(np.float32))
 
 
 def test_a_run_may_be_ended(problem):

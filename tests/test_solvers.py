@@ -18,6 +18,7 @@ from polycomplete.solvers import (
     continuation,
     curvature,
     newton,
+    precondition,
 )
 from polycomplete.solvers.continuation import _Run
 from polycomplete.solvers.restart import rescue
@@ -113,12 +114,11 @@ def test_stages_fall_by_tens_and_end_at_the_last(first, last, expected):
 
 
 @pytest.mark.parametrize("rule", [Equal(), Ramp()], ids=str)
-@pytest.mark.parametrize("kernel", [RBF(), Polynomial(2, 1.0), RBF() + 0.1 * Linear()], ids=str)
+@pytest.mark.parametrize("kernel", [RBF(), Polynomial(2, 1.0)], ids=str)
 @pytest.mark.parametrize("noise", [None, 10.0])
-@pytest.mark.parametrize("steps", ["quasi-newton", "plain"])
-def test_objective_falls_within_each_stage(rule, kernel, noise, steps):
+def test_objective_falls_within_each_stage(rule, kernel, noise):
     problem, _ = curve(rule=rule, kernel=kernel, noise=noise)
-    solver = Continuation(first=0.1, steps=steps, max_iter=10, rounds=2, **QUICK)
+    solver = Continuation(first=0.1, steps="quasi-newton", max_iter=10, rounds=2, **QUICK)
     result = solver.solve(problem, 1e-4)
     together = zip(result.smoothings, result.objective, strict=True)
     seen = []
@@ -131,7 +131,7 @@ def test_objective_falls_within_each_stage(rule, kernel, noise, steps):
 
 
 @pytest.mark.parametrize("rule", [Equal(), Ramp()], ids=str)
-@pytest.mark.parametrize("kernel", [RBF(), Polynomial(2, 1.0), RBF() + 0.1 * Linear()], ids=str)
+@pytest.mark.parametrize("kernel", [RBF(), Polynomial(2, 1.0)], ids=str)
 @pytest.mark.parametrize("noise", [None, 10.0])
 def test_every_newton_step_lowers_the_objective_at_its_smoothing(rule, kernel, noise):
     problem, _ = curve(rule=rule, kernel=kernel, noise=noise)
@@ -165,9 +165,9 @@ def test_where_newton_steps_are_not_to_be_had_quasi_newton_steps_are_taken(monke
 
 
 def test_kernels_with_known_second_derivatives():
-    assert curvature.second_order(RBF() + 0.1 * Linear())
+    assert curvature.second_order(RBF())
+    assert curvature.second_order(Linear())
     assert not curvature.second_order(Kernel())
-    assert not curvature.second_order(RBF() + Kernel())
     assert not curvature.second_order(Unknown())
 
 
@@ -176,17 +176,19 @@ def test_gains_are_the_shares_by_which_newton_steps_lower_the_objective():
     assert len(result.gains) == result.iterations
     assert min(result.gains) >= 0
     assert result.gains[-1] < 1e-3 * max(result.gains)
-    assert not Continuation(steps="plain", **QUICK).solve(curve()[0], 1e-3).gains
+    assert not Continuation(steps="quasi-newton", **QUICK).solve(curve()[0], 1e-3).gains
 
 
-@pytest.mark.parametrize("steps", ["quasi-newton", "newton"])
-def test_both_kinds_of_steps_come_to_the_same_place(steps):
+def test_both_kinds_of_steps_come_to_the_same_place():
     problem, X = curve(p=0.0, rule=Equal())
-    result = Continuation(steps=steps, tol=1e-7, **QUICK).solve(problem, 1e-5)
-    other = Continuation(steps="plain", tol=1e-7, rounds=50, **QUICK).solve(problem, 1e-5)
-    assert result.converged
-    assert result.objective[-1] <= other.objective[-1] + 1e-6 * abs(other.objective[-1])
-    assert np.abs(result.X - other.X).max() < 1e-3 * X.std()
+    one, two = (
+        Continuation(steps=steps, tol=1e-7, **QUICK).solve(problem, 1e-5)
+        for steps in ("newton", "quasi-newton")
+    )
+    assert one.converged
+    assert two.converged
+    assert one.objective[-1] == pytest.approx(two.objective[-1], rel=1e-6)
+    assert np.abs(one.X - two.X).max() < 1e-3 * X.std()
 
 
 def test_objective_is_that_of_the_returned_matrix():
@@ -267,8 +269,8 @@ def test_too_few_rounds_say_so():
 
 @pytest.mark.parametrize(
     "solver",
-    [AdamPlus(max_iter=5), Continuation(max_iter=3, rounds=1), Continuation(steps="plain")],
-    ids=["adam", "continuation", "plain"],
+    [AdamPlus(max_iter=5), Continuation(rounds=1), Continuation(steps="quasi-newton")],
+    ids=["adam", "newton", "quasi-newton"],
 )
 @pytest.mark.parametrize("rule", [Ramp(), Inverse()], ids=str)
 def test_the_same_problem_gives_the_same_answer_and_keeps_observed_entries(solver, rule):
@@ -346,16 +348,18 @@ def test_second_chances_are_kept_only_if_the_objective_falls(monkeypatch, better
     assert np.array_equal(run.z, problem.pack(X))
 
 
-@pytest.mark.parametrize("steps", ["quasi-newton", "plain"])
-def test_the_function_given_to_the_optimiser_has_its_right_gradient(monkeypatch, steps):
+@pytest.mark.parametrize("wide", [False, True])
+def test_the_function_given_to_the_optimiser_has_its_right_gradient(monkeypatch, wide):
     checks = []
+    if wide:  # then there is no preconditioner
+        monkeypatch.setattr(precondition, "WIDEST", 7)
 
     def minimize(fun, x, **_):
         checks.append(check_gradient(fun, x, largest=1e-2 * np.linalg.norm(x)))
 
     monkeypatch.setattr(continuation, "minimize", minimize)
     problem, _ = curve(rule=Equal())
-    _Run(Continuation(steps=steps), problem).stage(1e-2)
+    _Run(Continuation(steps="quasi-newton"), problem).stage(1e-2)
     assert [check.passed for check in checks] == [True]
     assert np.isfinite(checks[0].slope)
 

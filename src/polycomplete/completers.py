@@ -189,7 +189,7 @@ class Completer(BlockCompleter):
         if not isinstance(model, LandmarkModel) or not isinstance(engine, Landmark):
             return model
         engine = clone(engine)
-        engine.dtype, engine.device = model.engine.dtype, engine.device or model.engine.device
+        engine.device = engine.device or model.engine.device
         return replace(model, engine=engine)
 
     def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:

@@ -23,9 +23,9 @@ from polycomplete.penalties import Schatten
 __all__ = ["Exact", "ExactProblem", "Spectrum"]
 
 # Arrays of n × n numbers alive at once in a Newton step: Gram matrix, eigenvectors, the parts of
-# the curvature and what a product with it passes through, 14 of them; three more for a sum of
-# kernels (tests/test_exact.py measures the peak).
-ARRAYS = 18
+# the curvature and what a product with it passes through, 14 of them (tests/test_exact.py measures
+# the peak).
+ARRAYS = 15
 # Bytes of the blocks in which rows are worked on, whatever their number.
 BLOCKS = 1.5e8
 # Columns up to which solvers also keep two m × m matrices for each row.
@@ -54,11 +54,9 @@ class Exact(BaseEstimator):
         refused before anything is allocated.
     eigen : {"full", "partial"}, default="full"
         "partial" computes the leading eigenpairs by a randomised subspace iteration and charges
-        the rest through the trace: the paper's O(r n²) variant. It pays where the smoothing is
-        large enough for few pairs to matter (make bench-partial).
-    rank : int, optional
-        How many eigenpairs "partial" computes; by default as many as leave a tail that is
-        negligible against the smoothing (all, where that is more than half of them).
+        the rest through the trace: the paper's O(r n²) variant. It takes as many pairs as leave a
+        tail that is negligible against the smoothing (all, where that is more than half of them),
+        and so pays where the smoothing is large.
     device : str, optional
         Where the objective and its gradient are computed: "cpu", or "cuda" for a GPU, which pays
         from a few thousand rows on. Second chances and new rows stay on the CPU.
@@ -66,19 +64,17 @@ class Exact(BaseEstimator):
     Examples
     --------
     >>> Exact().memory_needed(10_000, 20) / 1e9  # GB
-    14.614
+    12.214
     """
 
     def __init__(
         self,
         max_memory: float | None = None,
         eigen: str = "full",
-        rank: int | None = None,
         device: str | None = None,
     ):
         self.max_memory = max_memory
         self.eigen = eigen
-        self.rank = rank
         self.device = device
 
     def memory_needed(self, n_rows: int, n_columns: int) -> int:
@@ -104,8 +100,8 @@ class Exact(BaseEstimator):
         if self.eigen not in ("full", "partial"):
             raise ValueError(f'Exact(eigen=...) must be "full" or "partial", got {self.eigen!r}.')
         find_device(self.device)
-        given = [name for name in ("rank", "max_memory") if getattr(self, name) is not None]
-        check_numbers(self, *given)
+        if self.max_memory is not None:
+            check_numbers(self, "max_memory")
         budget = 0.6 * free_memory() if self.max_memory is None else float(self.max_memory)
         need = self.memory_needed(n_rows, n_columns)
         if need > budget:
@@ -122,7 +118,7 @@ class Exact(BaseEstimator):
     def spectrum(self, K: Array, gamma: float, guess: Array | None = None) -> Spectrum:
         """Return the eigenpairs of K, all of them or the leading ones."""
         if self.eigen == "partial":
-            leading = leading_pairs(K, gamma, self.rank, guess)
+            leading = leading_pairs(K, gamma, guess)
             if leading is not None:
                 return leading
         xp = array_namespace(K)
@@ -130,18 +126,18 @@ class Exact(BaseEstimator):
         return Spectrum(xp.clip(xp.flip(values), 0.0, None), xp.flip(vectors, axis=1))
 
 
-def leading_pairs(K: Array, gamma: float, rank: int | None, guess: Array | None) -> Spectrum | None:
+def leading_pairs(K: Array, gamma: float, guess: Array | None) -> Spectrum | None:
     """Return leading eigenpairs by randomised subspace iteration, warm-started where possible.
 
     Gram matrices of smooth data decay fast, so two products with K give eigenpairs to rounding;
-    ``guess`` (the vectors of the last evaluation) makes the first of them count double. Without a
-    fixed ``rank`` the block doubles until the sum of what is left is below 1 % of γ per kept pair;
-    None where that would take more than half of all pairs, which the full solver does faster.
+    ``guess`` (the vectors of the last evaluation) makes the first of them count double. The
+    block doubles until the sum of what is left is below 1 % of γ per kept pair; None where that
+    would take more than half of all pairs, which the full solver does faster.
     """
     xp, n = array_namespace(K), K.shape[0]
     trace = float(xp.linalg.trace(K))
-    size = min(n, rank or (32 if guess is None else guess.shape[1]))
-    while rank is not None or 2 * size <= n:
+    size = 32 if guess is None else guess.shape[1]
+    while 2 * size <= n:
         draws = np.random.default_rng(0).standard_normal((n, size))
         block = xp.asarray(draws, dtype=K.dtype, device=device(K))
         if guess is not None:
@@ -153,7 +149,7 @@ def leading_pairs(K: Array, gamma: float, rank: int | None, guess: Array | None)
         values = xp.clip(xp.flip(values), 0.0, None)
         tail = max(trace - float(xp.sum(values)), 0.0)
         vectors = basis @ xp.flip(rotation, axis=1)
-        if rank is not None or tail <= 0.01 * gamma * size:
+        if tail <= 0.01 * gamma * size:
             return Spectrum(values, vectors, tail)
         guess, size = vectors, 2 * size
     return None

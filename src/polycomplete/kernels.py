@@ -7,7 +7,7 @@ and ``t``; the chain rules of the whole Gram matrix and of a single row follow f
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from polycomplete._arrays import Array
 from polycomplete._checks import check_numbers
 
-__all__ = ["RBF", "Kernel", "Linear", "Polynomial", "Scaled", "Sum", "typical_distance"]
+__all__ = ["RBF", "Kernel", "Linear", "Polynomial", "typical_distance"]
 
 
 def typical_distance(X: Array, mask: Array) -> float:
@@ -55,12 +55,14 @@ def typical_distance(X: Array, mask: Array) -> float:
 
 
 class Kernel(BaseEstimator):
-    """A positive semidefinite similarity of two rows; kernels add and scale.
+    """A positive semidefinite similarity of two rows.
 
     Examples
     --------
-    >>> Polynomial(2, 1) + 0.5 * RBF(width=2.0)
-    Sum(left=Polynomial(degree=2, offset=1), right=Scaled(factor=0.5, kernel=RBF(width=2.0)))
+    >>> import numpy as np
+    >>> Linear()(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[ 5., 11.],
+           [11., 25.]])
     """
 
     #: c where both slopes are ``c k(x, y)``; None for other kernels.
@@ -109,24 +111,6 @@ class Kernel(BaseEstimator):
     def __call__(self, X: Array, Y: Array | None = None) -> Array:
         """Return :meth:`gram`."""
         return self.gram(X, Y)
-
-    def __add__(self, other: Kernel) -> Sum:
-        if not isinstance(other, Kernel):
-            return NotImplemented
-        return Sum(self, other)
-
-    def __mul__(self, factor: float) -> Scaled:
-        if not isinstance(factor, Real):
-            return NotImplemented
-        return Scaled(factor, self)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, divisor: float) -> Scaled:
-        return self * (1 / divisor)
-
-    def __radd__(self, other: object) -> Kernel:
-        return self if other == 0 else NotImplemented  # the beginning of sum([...])
 
 
 class RBF(Kernel):
@@ -298,95 +282,3 @@ class Linear(Polynomial):
 
     def __init__(self) -> None:
         super().__init__(degree=1, offset=0.0)
-
-
-class Sum(Kernel):
-    """The sum of two kernels, written ``left + right``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> float((Linear() + Polynomial(2, 0)).gram(np.array([[2.0]]))[0, 0])
-    20.0
-    """
-
-    def __init__(self, left: Kernel, right: Kernel):
-        self.left = left
-        self.right = right
-
-    def resolve(self, X: Array, mask: Array) -> Sum:
-        """Resolve both."""
-        return Sum(self.left.resolve(X, mask), self.right.resolve(X, mask))
-
-    def stretched(self, factor: float) -> Sum:
-        """Stretch both."""
-        return Sum(self.left.stretched(factor), self.right.stretched(factor))
-
-    def gram(self, X: Array, Y: Array | None = None) -> Array:
-        """Return the sum of both."""
-        return self.left.gram(X, Y) + self.right.gram(X, Y)
-
-    def slopes(self, X: Array, Y: Array, K: Array) -> tuple[Array | float, Array | float]:
-        """Return the sums; each part needs its own Gram matrix."""
-        one = self.left.slopes(X, Y, self.left.gram(X, Y))
-        two = self.right.slopes(X, Y, self.right.gram(X, Y))
-        return one[0] + two[0], one[1] + two[1]
-
-    def diagonal(self, X: Array) -> Array:
-        """Return the sum of both."""
-        return self.left.diagonal(X) + self.right.diagonal(X)
-
-    def diagonal_slope(self, X: Array) -> Array:
-        """Return the sum of both."""
-        return self.left.diagonal_slope(X) + self.right.diagonal_slope(X)
-
-    def metric(self, X: Array) -> tuple[Array, Array]:
-        """Return the sums of both."""
-        one, two = self.left.metric(X), self.right.metric(X)
-        return one[0] + two[0], one[1] + two[1]
-
-
-class Scaled(Kernel):
-    """A positive multiple of a kernel, written ``factor * kernel``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> float((3 * Linear()).gram(np.array([[2.0]]))[0, 0])
-    12.0
-    """
-
-    def __init__(self, factor: float, kernel: Kernel):
-        self.factor = factor
-        self.kernel = kernel
-
-    def resolve(self, X: Array, mask: Array) -> Scaled:
-        """Check the factor and resolve the kernel."""
-        check_numbers(self, "factor")
-        return Scaled(self.factor, self.kernel.resolve(X, mask))
-
-    def stretched(self, factor: float) -> Scaled:
-        """Stretch the kernel."""
-        return Scaled(self.factor, self.kernel.stretched(factor))
-
-    def gram(self, X: Array, Y: Array | None = None) -> Array:
-        """Return the multiple."""
-        return self.factor * self.kernel.gram(X, Y)
-
-    def slopes(self, X: Array, Y: Array, K: Array) -> tuple[Array | float, Array | float]:
-        """Return the multiples."""
-        s, t = self.kernel.slopes(X, Y, K / self.factor)
-        return self.factor * s, self.factor * t
-
-    def diagonal(self, X: Array) -> Array:
-        """Return the multiple."""
-        return self.factor * self.kernel.diagonal(X)
-
-    def diagonal_slope(self, X: Array) -> Array:
-        """Return the multiple."""
-        return self.factor * self.kernel.diagonal_slope(X)
-
-    def metric(self, X: Array) -> tuple[Array, Array]:
-        """Return the multiples."""
-        a, b = self.kernel.metric(X)
-        return self.factor * a, self.factor * b

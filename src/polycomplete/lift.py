@@ -50,7 +50,7 @@ class Lift(Exact):
     732.0
     """
 
-    eigen, rank, device = "full", None, None
+    eigen, device = "full", None
 
     def __init__(self, max_memory: float | None = None):
         self.max_memory = max_memory

@@ -34,8 +34,6 @@ SMALL = 0.02  # of γ: what landmarks need not express
 COARSE = 0.2  # smoothing at which a row begins to look for its place
 JUDGE = 1e-5  # ... and at which it is judged: below, only the nearest place counts
 LEAST_WEIGHT = 1e-6  # of a row with hardly any observed entry
-FINEST = {"float64": 0.0, "float32": 1e-4}  # smoothing
-RULES = ("pivots", "random")
 MANY, MANY_JOINT = 2000, 1000  # rows from which on a card gains: one by one, and jointly
 MANY_HERE = 100_000  # rows from which on processes gain, which take seconds to start
 THREADS = 4  # more of them wait for each other
@@ -54,11 +52,10 @@ class Landmark(BaseEstimator):
     Parameters
     ----------
     n_landmarks : "auto" or int, default="auto"
-        How many rows express the surface. "auto" lets their number grow until what they cannot
-        express is small against the smoothing, up to 400, or to the number of columns.
-    rule : {"pivots", "random"}, default="pivots"
-        How landmarks are chosen among rows that are drawn at random, those with many observed
-        entries more often: the rows that the others explain least, or as they were drawn.
+        How many rows express the surface: among rows that are drawn at random, those with many
+        observed entries more often, the ones that the others explain least. "auto" lets their
+        number grow until what they cannot express is small against the smoothing, up to 400, or
+        to the number of columns.
     max_rows : int, default=3000
         The surface is learned from at most so many rows.
     n_jobs : "auto" or int, default="auto"
@@ -66,8 +63,6 @@ class Landmark(BaseEstimator):
         all of them. The result does not depend on it.
     max_memory : float, optional
         Bytes that completing may take beyond the data; a quarter of the free memory by default.
-    dtype : {"float64", "float32"}, default="float64"
-        Of the computation. float32 does not see smoothings below 1e-4: for noisy data.
     device : str, optional
         Where rows are completed: "cpu", "cuda" (or "cuda:1" and so on), or "auto" for a GPU where
         there is one and there are enough rows. By default where the rows are: on the GPU for a
@@ -82,19 +77,15 @@ class Landmark(BaseEstimator):
     def __init__(
         self,
         n_landmarks: int | str = "auto",
-        rule: str = "pivots",
         max_rows: int = 3000,
         n_jobs: int | str = "auto",
         max_memory: float | None = None,
-        dtype: str = "float64",
         device: str | None = None,
     ):
         self.n_landmarks = n_landmarks
-        self.rule = rule
         self.max_rows = max_rows
         self.n_jobs = n_jobs
         self.max_memory = max_memory
-        self.dtype = dtype
         self.device = device
 
     def check_params(self) -> None:
@@ -105,10 +96,6 @@ class Landmark(BaseEstimator):
                 check_numbers(self, name)
         if self.max_memory is not None:
             check_numbers(self, "max_memory")
-        if self.rule not in RULES:
-            raise ValueError(f'rule must be "pivots" or "random", got {self.rule!r}.')
-        if self.dtype not in ("float64", "float32"):
-            raise ValueError(f'dtype must be "float64" or "float32", got {self.dtype!r}.')
         if self.device != "auto":
             find_device(self.device)
 
@@ -176,7 +163,7 @@ class Landmark(BaseEstimator):
                 "leave noise out and let the smoothing account for it."
             )
         self.check_params()
-        return LandmarkProblem(X.astype(self.dtype, copy=False), mask, kernel, penalty, self)
+        return LandmarkProblem(X, mask, kernel, penalty, self)
 
 
 def ladder(smoothing: float) -> list[float]:
@@ -234,11 +221,6 @@ class LandmarkProblem:
         """Maps over blocks: by threads on the host; a card is busy with one at a time."""
         return self.engine.run if self.device.is_host else map
 
-    @property
-    def finest(self) -> float:
-        """The smallest smoothing that the digits of the numbers allow."""
-        return FINEST[self.engine.dtype]
-
     def gamma(self, smoothing: float) -> float:
         """Return γ of the mean covariance; the exact engine has n times as much on a sum."""
         return smoothing * self.unit / len(self.mask)
@@ -286,15 +268,12 @@ class LandmarkProblem:
         """Choose landmarks among (some of) the rows X and learn from all of these."""
         xp = array_namespace(X)
         weights = self.weights if rows is None else self.weights[rows]
-        drawn = CANDIDATES * count if self.engine.rule == "pivots" else count
-        drawn = min(drawn, len(weights))
+        drawn = min(CANDIDATES * count, len(weights))
         at = rng.choice(len(weights), drawn, replace=False, p=weights / weights.sum())
         where = device(X)
-        landmarks = xp.take(X, xp.asarray(at, device=where), axis=0)
-        if self.engine.rule == "pivots":
-            chosen = xp.asarray(pivots(self.kernel, landmarks, count), device=where)
-            landmarks = xp.take(landmarks, chosen, axis=0)
-        features = whiten(self.kernel, landmarks)
+        candidates = xp.take(X, xp.asarray(at, device=where), axis=0)
+        chosen = xp.asarray(pivots(self.kernel, candidates, count), device=where)
+        features = whiten(self.kernel, xp.take(candidates, chosen, axis=0))
         counting = xp.asarray(weights, dtype=X.dtype, device=where)
         weighed = moments(features, X, counting, self.run, self.device.is_host)
         return Spectrum(features, weighed, self.penalty)

@@ -19,9 +19,7 @@ from polycomplete.rows import Run
 __all__ = ["Features", "Moments", "moments", "whiten"]
 
 BLOCK = 2048  # rows whose features are added up at a time
-#: Directions of the landmarks below this share of the largest are rounding. A single number of
-#: 32 bits has half of the digits.
-CUT = {8: 1e-12, 4: 1e-6}
+CUT = 1e-12  # directions of the landmarks below this share of the largest are rounding
 
 
 @dataclass(frozen=True)
@@ -72,8 +70,7 @@ def whiten(kernel: Kernel, landmarks: Array) -> Features:
     """
     xp = array_namespace(landmarks)
     values, V = xp.linalg.eigh(kernel.gram(landmarks))
-    size = xp.finfo(landmarks.dtype).bits // 8
-    kept = int(xp.sum(xp.astype(values > CUT[size] * float(values[-1]), xp.int64)))
+    kept = int(xp.sum(xp.astype(values > CUT * float(values[-1]), xp.int64)))
     values, V = values[-kept:], V[:, -kept:]
     return Features(kernel, landmarks, V / xp.sqrt(values))
 

@@ -295,7 +295,6 @@ class LandmarkModel:
         """Complete rows, in the user's units; their holes may hold anything."""
         xp = array_namespace(X)
         X = self.scaler.apply_observed(X, mask)
-        X = xp.astype(X, self.pool.dtype, copy=False)
         holes = Holes(mask, self.packing)
         rows, energy, going = xp.asarray(X, copy=True), X[:, 0] * 0, mask[:, 0] & False
         done = run(partial(self._walk, X, mask), holes.blocks)

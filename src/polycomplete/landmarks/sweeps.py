@@ -109,7 +109,7 @@ class Sweeps(BaseEstimator):
         quick = copy(self)
         quick.time_limit, quick.callback = time_limit, None
         run = SweepRun(quick, problem)
-        end = max(self.path_end, problem.finest)
+        end = self.path_end
         grid = stages(self.first, end, 10**0.5)
         try:
             for smoothing in run.shrink(self.first, end, BRISK):
@@ -131,7 +131,6 @@ class Sweeps(BaseEstimator):
         ``begin`` is a completion that was found near that smoothing: then fewer sweeps lead there.
         """
         run = SweepRun(self, problem, begin)
-        smoothing = max(smoothing, problem.finest)
         first = self.first if begin is None else min(self.first, NEAR * smoothing)
         slowest, again = (BRISK, SOON) if smoothing > NOISY else (SLOWEST, AGAIN)
         try:

@@ -43,7 +43,7 @@ def pivots(kernel: Kernel, X: Array, count: int) -> np.ndarray:
     """
     xp = array_namespace(X)
     left = xp.asarray(kernel.diagonal(X), copy=True)
-    rounding = max(ROUNDING, 10 * float(xp.finfo(X.dtype).eps)) * float(xp.max(left))
+    rounding = ROUNDING * float(xp.max(left))
     count = min(count, X.shape[0])
     columns = xp.zeros((X.shape[0], count), dtype=X.dtype, device=device(X))
     chosen = [int(xp.argmin(xp.sum((X - xp.mean(X, axis=0)) ** 2, axis=1)))]

@@ -80,12 +80,9 @@ def _deviations(here: Expansion | Quadratic, mask: Array, budget: float) -> tupl
 def _softness(H: Array) -> tuple[Array, Array]:
     """Return the diagonal of the inverse of each matrix, and its smallest eigenvalue if soft.
 
-    The inverse is all that most rows need, and several times cheaper than eigenvalues. Numbers of
-    32 bits lose the damping of H, which then may have no inverse.
+    The inverse is all that most rows need, and several times cheaper than eigenvalues.
     """
     xp = array_namespace(H)
-    if float(xp.finfo(H.dtype).eps) > SOFTEST:
-        return _by_eigenvalues(H)
     variance = xp.asarray(xp.linalg.diagonal(xp.linalg.inv(H)), copy=True)
     total = xp.sum(variance, axis=1)
     # No direction is softer than the inverse of the trace says; rounding leaves negative ones.

@@ -35,7 +35,7 @@ __all__ = ["Continuation"]
 
 COARSE = 1e-7  # down to here with the kernel as it is; below, with the widened one
 NEAR = 1e3  # so many times coarser than a completion to begin with, rows still find their place
-STEPS = ("newton", "quasi-newton", "plain")
+STEPS = ("newton", "quasi-newton")
 PER_TEN, HURRIED = 3, 2  # Newton steps in which the smoothing falls by ten: to solve, to choose
 CHANCES = 1  # rounds of second chances to choose: enough that stuck rows do not decide
 RESTING = 3  # Newton steps of a round at the last smoothing
@@ -51,10 +51,10 @@ class Continuation(BaseEstimator):
         What the missing entries hold at first.
     first : float, default=1.0
         The first smoothing, relative to the mean of k(x, x).
-    steps : {"newton", "quasi-newton", "plain"}, default="newton"
-        Newton steps, L-BFGS in row-preconditioned variables, or L-BFGS as it is. What cannot be
-        had is replaced by the next: "newton" on a GPU and for kernels whose second derivatives
-        are not known, both "newton" and "quasi-newton" on data with more than 256 columns.
+    steps : {"newton", "quasi-newton"}, default="newton"
+        Newton steps, or L-BFGS in row-preconditioned variables. On a GPU and for kernels whose
+        second derivatives are not known "newton" is "quasi-newton"; on data with more than 256
+        columns both are L-BFGS without a preconditioner.
     max_iter : int, default=40
         L-BFGS iterations of a stage, between two renewals of the preconditioner.
     rounds : int, default=10
@@ -243,7 +243,7 @@ class _Run:
         self._reweigh(gamma)
         # Multiplied by this the slope of the penalty is at most one, whatever γ.
         scale = gamma ** (1 - problem.penalty.p / 2)
-        change = None if solver.steps == "plain" else precondition(problem, self.z, gamma)
+        change = precondition(problem, self.z, gamma)
 
         def objective(y: np.ndarray) -> tuple[float, np.ndarray]:
             z = y if change is None else change.back(y)

@@ -65,10 +65,8 @@ class SelfRepresentation(BaseEstimator):
         observed entries.
     formulation : {"rows", "joint"}, default="rows"
         Whose residuals the missing entries answer for: their own row's, or, as in the paper, those
-        of all rows.
-    unit_atoms : bool, default=True
-        Bring atoms to length one, as sparse subspace clustering does; else long rows are cheaper
-        to use. "joint" never does.
+        of all rows. "rows" brings atoms to length one, as sparse subspace clustering does: else
+        long rows would be cheaper to use.
     constant : float, default=1.0
         A constant coordinate that every row gets, relative to the length of a typical row. It
         draws the sum of a row's coefficients (of the rows as they are) towards one, as for affine
@@ -111,7 +109,6 @@ class SelfRepresentation(BaseEstimator):
         self,
         smoothing: float | str = "auto",
         formulation: str = "rows",
-        unit_atoms: bool = True,
         constant: float = 1.0,
         start: str = "mean",
         rounds: int = 5,
@@ -122,7 +119,6 @@ class SelfRepresentation(BaseEstimator):
     ):
         self.smoothing = smoothing
         self.formulation = formulation
-        self.unit_atoms = unit_atoms
         self.constant = constant
         self.start = start
         self.rounds = rounds
@@ -210,8 +206,8 @@ class _Run:
         np.fill_diagonal(self.weights, 0)
 
     def atoms(self) -> Atoms:
-        """Return the rows as they are now, as atoms."""
-        if self.joint or not self.solver.unit_atoms:
+        """Return the rows as they are now, as atoms: of length one but for "joint"."""
+        if self.joint:
             return Atoms(self.X)
         length = np.linalg.norm(self.X, axis=1, keepdims=True)
         return Atoms(self.X / np.where(length > 0, length, 1.0))

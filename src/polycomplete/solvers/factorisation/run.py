@@ -35,8 +35,6 @@ class FactorisationRun:
         Resolved.
     n_atoms : int
         Size of the dictionary; at most half as many as there are rows are used.
-    alpha : "auto" or float
-        Weight of the atoms; "auto" is β.
     monitor : Monitor
         Told of every sweep and iteration.
     rng : Generator
@@ -49,11 +47,10 @@ class FactorisationRun:
         mask: np.ndarray,
         kernel: Kernel,
         n_atoms: int,
-        alpha: float | str,
         monitor: Monitor,
         rng: np.random.Generator,
     ):
-        self.mask, self.kernel, self.alpha = mask, kernel, alpha
+        self.mask, self.kernel = mask, kernel
         self.monitor, self.rng = monitor, rng
         self.X = fill(X, mask, "mean")
         self.holes = PackedHoles(mask)
@@ -131,9 +128,8 @@ class FactorisationRun:
             self.X, self.atoms = parts(latest)
 
     def _alpha(self, beta: float) -> float:
-        if not isinstance(self.alpha, str):
-            return float(self.alpha)
-        # Where k(x, x) is constant atoms cannot run away, and their weight is but a constant.
+        """Return α, which keeps atoms from running away where long atoms make short codes."""
+        # Where k(x, x) is constant they cannot, and their weight is but a constant.
         return beta if np.any(self.kernel.diagonal_slope(self.X)) else 0.0
 
     def converge(self, beta: float, max_iter: int, tol: float) -> str:

@@ -53,9 +53,6 @@ class KernelFactorisation(BaseEstimator):
     n_atoms : "auto" or int, default="auto"
         Size r of the dictionary, at most half the number of rows. "auto" is twice the number of
         columns, at least 40 and at most 300.
-    alpha : "auto" or float, default="auto"
-        Weight of Σ k(dᵢ, dᵢ): keeps the atoms from running away where long atoms make short codes.
-        "auto" is β, and 0 for kernels with constant k(x, x) such as RBF.
     beta : "auto" or float, default="auto"
         Weight of the codes, relative to the mean of k(x, x): how much of a row may stay
         unexplained. "auto" chooses it by hiding observed entries; where the finest of the warm-up
@@ -96,7 +93,6 @@ class KernelFactorisation(BaseEstimator):
     def __init__(
         self,
         n_atoms: int | str = "auto",
-        alpha: float | str = "auto",
         beta: float | str = "auto",
         sweeps: int = 5,
         rescues: int = 2,
@@ -109,7 +105,6 @@ class KernelFactorisation(BaseEstimator):
         callback: Callback | None = None,
     ):
         self.n_atoms = n_atoms
-        self.alpha = alpha
         self.beta = beta
         self.sweeps = sweeps
         self.rescues = rescues
@@ -181,7 +176,7 @@ class KernelFactorisation(BaseEstimator):
         auto = min(max(2 * X.shape[1], FEWEST_ATOMS), MOST_ATOMS)
         count = auto if isinstance(self.n_atoms, str) else int(self.n_atoms)
         resolved = kernel.resolve(X, mask)
-        return FactorisationRun(X, mask, resolved, count, self.alpha, monitor, rng)
+        return FactorisationRun(X, mask, resolved, count, monitor, rng)
 
     def _begin(self, run: FactorisationRun, seed: int) -> tuple[float, float]:
         """Bring a run to the end of its warm-up; return where that and the descent end."""
@@ -248,8 +243,6 @@ class KernelFactorisation(BaseEstimator):
             check_numbers(self, "time_limit", zero=True)
         if self.beta != "auto":
             check_numbers(self, "beta")
-        if self.alpha != "auto":
-            check_numbers(self, "alpha", zero=True)
         whole = isinstance(self.n_atoms, Integral) and int(self.n_atoms) > 0
         if self.n_atoms != "auto" and not whole:
             raise ValueError(
