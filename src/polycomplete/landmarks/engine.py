@@ -38,6 +38,8 @@ FINEST = {"float64": 0.0, "float32": 1e-4}  # smoothing
 RULES = ("pivots", "random")
 MANY, MANY_JOINT = 2000, 1000  # rows from which on a card gains: one by one, and jointly
 MANY_HERE = 100_000  # rows from which on processes gain, which take seconds to start
+WORKER = 1.5e8  # bytes of a process with the libraries that it loads
+WORKER_ROOM = 5e7  # ... and what it should have at least to work with
 THREADS = 4  # more of them wait for each other
 LARGE, SMALL_CARD = 1_300_000, 20_000  # rows × columns of a block on a card
 FULL = 16_384  # rows that keep a card busy
@@ -66,6 +68,7 @@ class Landmark(BaseEstimator):
         all of them. The result does not depend on it.
     max_memory : float, optional
         Bytes that completing may take beyond the data; a quarter of the free memory by default.
+        Processes share it: there are no more of them than one for every 200 MB.
     dtype : {"float64", "float32"}, default="float64"
         Of the computation. float32 does not see smoothings below 1e-4: for noisy data.
     device : str, optional
@@ -141,9 +144,12 @@ class Landmark(BaseEstimator):
         """How many cores to use."""
         return cores() if isinstance(self.n_jobs, str) else int(self.n_jobs)
 
-    def many(self, n_rows: int, device: Device) -> bool:
-        """Return whether so many rows are worth processes of their own."""
-        return device.is_host and self.jobs > 1 and n_rows >= MANY_HERE
+    def workers(self, n_rows: int, device: Device) -> int:
+        """Return how many processes complete so many rows: as the memory allows; 1 for this one."""
+        if not device.is_host or n_rows < MANY_HERE:
+            return 1
+        most = int(self.bytes_for_blocks(device) / (WORKER + WORKER_ROOM))
+        return max(1, min(self.jobs, most))
 
     #: Maps over blocks; that of a pool of threads inside :meth:`pool`.
     run: Run = staticmethod(map)
