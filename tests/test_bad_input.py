@@ -139,6 +139,8 @@ def test_wrong_parameters_are_refused_in_one_sentence(problem, completer, messag
 
 def test_too_little_memory_is_refused_before_it_is_taken(problem):
     with pytest.raises(MemoryError, match=r"40 rows.*fewer rows.*Exact\(max_memory=...\)"):
+        PMC(engine=Exact(max_memory=1.501e8)).fit(problem.X)
+    with pytest.raises(MemoryError, match=r"no two rows fit.*landmark.*Exact\(max_memory=...\)"):
         PMC(engine=Exact(max_memory=1e4)).fit(problem.X)
 
 

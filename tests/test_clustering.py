@@ -3,6 +3,7 @@
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.cluster import KMeans
@@ -428,3 +429,37 @@ def test_pairs_of_columns_are_lost_together():
     assert mask.any(axis=1).all()
     with pytest.raises(ValueError, match="group=3 must divide the 8 columns"):
         masks.uniform((30, 8), 0.5, group=3)
+
+
+REFUSED = {
+    "text": (np.array([[1, "3"], [2, "4"]], dtype=object), "Column 1 holds '3' in row 0"),
+    "text in a frame": (pd.DataFrame({"a": [1.0, 2.0], "b": ["3", "4"]}), "'b' holds '3' in row 0"),
+    "dates": (pd.DataFrame({"day": pd.date_range("2020", periods=3)}), "'day' holds .*2020"),
+    "periods": (pd.DataFrame({"p": pd.period_range("2020", periods=3)}), "'p' holds Period"),
+    "NA": (pd.DataFrame({"a": pd.array([1, None, 3], dtype="Int64")}), r"NaN \(row 1, column 0;"),
+    "None": (np.array([[1.0, 2.0], [None, 3.0]], dtype=object), r"NaN \(row 1, column 0;"),
+    "names twice": (pd.DataFrame(np.eye(3), columns=list("aba")), "names must be unique"),
+    "infinity": ([[1.0, 2.0], [3.0, np.inf]], "contains infinity .row 1, column 1"),
+    "sparse": (sparse.csr_matrix(np.eye(3)), "Sparse input is not supported"),
+}
+
+
+@pytest.mark.parametrize(("X", "message"), REFUSED.values(), ids=REFUSED)
+def test_points_that_are_no_numbers_are_refused(X, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        SparseSubspaceClustering(2).fit(X)
+
+
+@pytest.mark.parametrize("assign", ["cluster_qr", "kmeans", "discretize"])
+@pytest.mark.parametrize("X", [np.eye(6), np.kron(np.eye(4), np.ones((3, 1))), union()[0]])
+def test_nothing_but_the_seed_is_random(X, assign, monkeypatch):
+    drawn = np.random.default_rng
+
+    def seeded(seed=None):
+        assert seed is not None, "drawn from the system"
+        return drawn(seed)
+
+    monkeypatch.setattr(np.random, "default_rng", seeded)
+    clusterer = SparseSubspaceClustering(3, assign_labels=assign, random_state=0)
+    first, second = (clusterer.fit(X).labels_.tolist() for _ in range(2))
+    assert first == second

@@ -233,6 +233,17 @@ def test_a_number_can_stand_for_missing_in_every_kind_of_file(tmp_path):
     assert table.frame.rows() == [(1,), (None,)]
 
 
+@pytest.mark.parametrize("dtype", [pl.Int64, pl.UInt64, pl.Int8])
+def test_whole_numbers_stay_in_their_range(dtype):
+    most = dtype.max()
+    table = files.Table(
+        "a", pl.DataFrame({"n": pl.Series([pl.select(most).item(), None], dtype=dtype)})
+    )
+    filled = table.completed(pl.DataFrame({"n": [0.0, 1e300]})).frame["n"]
+    assert filled.dtype == dtype
+    assert filled[1] >= 0.99 * filled[0]
+
+
 def test_types_stay_and_whole_numbers_stay_whole(tmp_path):
     given = {
         "n": [1, None],

@@ -24,6 +24,7 @@ from polycomplete import (
     masks,
     metrics,
 )
+from polycomplete.devices import Device
 from polycomplete.exact import ExactProblem
 from polycomplete.landmarks import engine
 from polycomplete.landmarks import model as model_module
@@ -215,6 +216,23 @@ def test_processes_do_not_change_the_answer(monkeypatch, problem):
         shared = pmc.model_.completion(given, mask, some)
         for one, two in zip(alone, shared, strict=True):
             assert_array_equal(one, two)
+
+
+def test_processes_share_the_memory():
+    host = Device()
+    for memory, workers in ((1e8, 1), (3e8, 1), (5e8, 2), (1e9, 4), (1e12, 4)):
+        assert Landmark(max_memory=memory, n_jobs=4).workers(10**6, host) == workers
+    assert Landmark(max_memory=1e12, n_jobs=4).workers(1000, host) == 1
+
+
+def test_without_memory_for_processes_there_are_none(monkeypatch, problem, fitted):
+    given = masks.apply(*problem)[:300]
+    mask, model = ~np.isnan(given), fitted.model_
+    expected = model.complete(given, mask)[0]
+    monkeypatch.setattr(engine, "MANY_HERE", 10)
+    monkeypatch.setattr(model_module, "Parallel", None)
+    small = replace(model, engine=Landmark(max_memory=1e8, n_jobs=2))
+    assert_array_equal(small.complete(given, mask)[0], expected)
 
 
 def test_threads_and_seeds_do_not_change_the_answer(problem):

@@ -105,15 +105,21 @@ class Exact(BaseEstimator):
         budget = 0.6 * free_memory() if self.max_memory is None else float(self.max_memory)
         need = self.memory_needed(n_rows, n_columns)
         if need > budget:
-            small = self._per_row(n_columns)
-            room = max(budget - BLOCKS, 0)
-            fits = int(((small**2 + ARRAYS * room / 2) ** 0.5 - small) / (2 * ARRAYS))
             raise MemoryError(
                 f"The exact engine needs {need / 1e9:.2f} GB for {n_rows} rows, more than the "
-                f"{budget / 1e9:.2f} GB it may take; fit on fewer rows (for example "
-                f"X[:{fits}]) and transform the others, or raise "
+                f"{budget / 1e9:.2f} GB it may take; {self._remedy(budget, n_columns)}, or raise "
                 f"Exact(max_memory=...)."
             )
+
+    def _remedy(self, budget: float, n_columns: int) -> str:
+        """Return what to do in so much memory."""
+        small = self._per_row(n_columns)
+        room = max(budget - BLOCKS, 0)
+        fits = int(((small**2 + ARRAYS * room / 2) ** 0.5 - small) / (2 * ARRAYS))
+        if fits < 2:
+            least = self.memory_needed(2, n_columns)
+            return f'no two rows fit, which need {least / 1e9:.2f} GB, so use engine="landmark"'
+        return f"fit on fewer rows (for example X[:{fits}]) and transform the others"
 
     def spectrum(self, K: Array, gamma: float, guess: Array | None = None) -> Spectrum:
         """Return the eigenpairs of K, all of them or the leading ones."""

@@ -117,17 +117,18 @@ def _check_roles(written: list[str], read: list[tuple[str | None, list[str]]]) -
     """Raise where two things would go into one file, or into one that is read."""
     for one, other in combinations(written, 2):
         if _same(one, other, 1):
+            names = one if one == other else f"{one} and {other}"
             raise Failure(
-                f"{one} and {other} are one file, and only one result would be left in it; give "
-                "each result a file of its own.",
+                f"{names}: two results would go into one file; give each a file of its own.",
                 MISUSED,
             )
     for given, results in read:
         for one in results:
             if given and _same(given, one, 0):
+                known = "" if one == given else f", {given}"
                 raise Failure(
-                    f"{one} is the file that is read ({given}), and would be replaced by "
-                    "something else; choose another name.",
+                    f"{one} is the file that is read{known}, and would be replaced by something "
+                    "else; choose another name.",
                     MISUSED,
                 )
 

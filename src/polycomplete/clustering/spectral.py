@@ -9,7 +9,8 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import laplacian
 from scipy.sparse.linalg import lobpcg
-from sklearn.cluster import spectral_clustering
+from sklearn.cluster import k_means, spectral_clustering
+from sklearn.cluster._spectral import cluster_qr, discretize
 
 __all__ = ["eigengap", "spectral_labels"]
 
@@ -49,6 +50,8 @@ def spectral_labels(affinity: Any, n_clusters: int, assign_labels: str, seed: in
         return np.zeros(n, dtype=np.int32)
     if n_clusters == n:
         return np.arange(n, dtype=np.int32)
+    if n <= _DENSE:
+        return _assigned(_embedding(affinity, n_clusters), assign_labels, seed)
     with warnings.catch_warnings():
         # A graph in pieces is what subspace clustering hopes for.
         warnings.filterwarnings("ignore", message="Graph is not fully connected")
@@ -56,10 +59,33 @@ def spectral_labels(affinity: Any, n_clusters: int, assign_labels: str, seed: in
             affinity,
             n_clusters=n_clusters,
             # Shift-and-invert fills a large sparse graph up; blocks of vectors do not.
-            eigen_solver="arpack" if n <= _DENSE else "lobpcg",
+            eigen_solver="lobpcg",
             assign_labels=assign_labels,
             random_state=seed,
         )
+
+
+def _embedding(affinity: Any, count: int) -> np.ndarray:
+    """Return the first eigenvectors as scikit-learn does, but by LAPACK.
+
+    ARPACK draws vectors that no seed decides where eigenvalues coincide, as in a graph without
+    edges.
+    """
+    matrix, root = laplacian(affinity, normed=True, return_diag=True)
+    dense = matrix.toarray() if sparse.issparse(matrix) else matrix
+    np.fill_diagonal(dense, 1.0)  # a point without edges is no cluster of its own
+    return linalg.eigh(dense, subset_by_index=[0, count - 1])[1] / root[:, None]
+
+
+def _assigned(embedding: np.ndarray, assign_labels: str, seed: int) -> np.ndarray:
+    """Return the labels of embedded points."""
+    if assign_labels == "cluster_qr":
+        return cluster_qr(embedding).astype(np.int32)
+    if assign_labels == "discretize":
+        # It brings points to length one; those without edges may have none.
+        embedding = np.where(embedding.any(axis=1, keepdims=True), embedding, 1.0)
+        return discretize(embedding, random_state=seed).astype(np.int32)
+    return k_means(embedding, embedding.shape[1], random_state=seed, n_init=10)[1]
 
 
 def eigengap(affinity: Any, at_most: int, seed: int = 0) -> int:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
 from polycomplete._checks import check_numbers
@@ -18,6 +18,7 @@ from polycomplete.clustering.admm import Schedule
 from polycomplete.clustering.affinity import coefficient_matrix, keep_largest, symmetric_affinity
 from polycomplete.clustering.self_expression import SelfExpression, by_all, by_nearest
 from polycomplete.clustering.spectral import eigengap, spectral_labels
+from polycomplete.frames import find_missing, to_matrix
 from polycomplete.keeping import all_or_nothing
 
 __all__ = ["SparseSubspaceClustering"]
@@ -161,7 +162,7 @@ class SparseSubspaceClustering(ClusterMixin, BaseEstimator):
         -------
         self
         """
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        X = self._validated(X)
         self._check(len(X))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         with blas_threads_for(len(X)):
@@ -177,6 +178,25 @@ class SparseSubspaceClustering(ClusterMixin, BaseEstimator):
         if found.outliers is not None:
             self.outliers_ = found.outliers
         return self
+
+    def _validated(self, X: Any) -> np.ndarray:
+        matrix = check_array(
+            to_matrix(X),
+            dtype=np.float64,
+            ensure_all_finite=False,
+            ensure_min_samples=2,
+            estimator=self,
+            input_name="X",
+        )
+        validate_data(self, X, skip_check_array=True)
+        holes = np.argwhere(~find_missing(matrix, np.nan))
+        if len(holes):
+            raise ValueError(
+                f"Input X contains NaN (row {holes[0][0]}, column {holes[0][1]}; {len(holes)} in "
+                "all); SparseSubspaceClustering takes complete points, SubspaceClusterer completes "
+                "them first."
+            )
+        return matrix
 
     def _express(self, X: np.ndarray) -> SelfExpression:
         schedule = Schedule(self.alpha, self.tol, self.max_iter, self.balance)

@@ -170,7 +170,9 @@ def _filled(given: Any, completed: Any) -> Any:
     pl = need("polars", "cli", "Writing a table")
     if given.dtype.is_integer() and completed.dtype.is_float():
         limits = np.iinfo(str(given.dtype).lower())
-        completed = completed.round().clip(limits.min, limits.max)
+        high = float(limits.max)
+        high = high if high <= limits.max else float(np.nextafter(high, 0.0))
+        completed = completed.round().clip(float(limits.min), high)
     if given.dtype != completed.dtype:
         completed = completed.cast(given.dtype)
     return pl.select(pl.coalesce(given, completed)).to_series().alias(given.name)

@@ -36,6 +36,8 @@ JUDGE = 1e-5  # ... and at which it is judged: below, only the nearest place cou
 LEAST_WEIGHT = 1e-6  # of a row with hardly any observed entry
 MANY, MANY_JOINT = 2000, 1000  # rows from which on a card gains: one by one, and jointly
 MANY_HERE = 100_000  # rows from which on processes gain, which take seconds to start
+WORKER = 1.5e8  # bytes of a process with the libraries that it loads
+WORKER_ROOM = 5e7  # ... and what it should have at least to work with
 THREADS = 4  # more of them wait for each other
 LARGE, SMALL_CARD = 1_300_000, 20_000  # rows × columns of a block on a card
 FULL = 16_384  # rows that keep a card busy
@@ -63,6 +65,7 @@ class Landmark(BaseEstimator):
         all of them. The result does not depend on it.
     max_memory : float, optional
         Bytes that completing may take beyond the data; a quarter of the free memory by default.
+        Processes share it: there are no more of them than one for every 200 MB.
     device : str, optional
         Where rows are completed: "cpu", "cuda" (or "cuda:1" and so on), or "auto" for a GPU where
         there is one and there are enough rows. By default where the rows are: on the GPU for a
@@ -128,9 +131,12 @@ class Landmark(BaseEstimator):
         """How many cores to use."""
         return cores() if isinstance(self.n_jobs, str) else int(self.n_jobs)
 
-    def many(self, n_rows: int, device: Device) -> bool:
-        """Return whether so many rows are worth processes of their own."""
-        return device.is_host and self.jobs > 1 and n_rows >= MANY_HERE
+    def workers(self, n_rows: int, device: Device) -> int:
+        """Return how many processes complete so many rows: as the memory allows; 1 for this one."""
+        if not device.is_host or n_rows < MANY_HERE:
+            return 1
+        most = int(self.bytes_for_blocks(device) / (WORKER + WORKER_ROOM))
+        return max(1, min(self.jobs, most))
 
     #: Maps over blocks; that of a pool of threads inside :meth:`pool`.
     run: Run = staticmethod(map)

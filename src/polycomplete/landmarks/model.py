@@ -21,7 +21,7 @@ from sklearn.base import clone
 from polycomplete._arrays import Array
 from polycomplete.devices import Device
 from polycomplete.kernels import Kernel, typical_distance
-from polycomplete.landmarks.engine import Landmark, LandmarkProblem, ladder
+from polycomplete.landmarks.engine import WORKER, Landmark, LandmarkProblem, ladder
 from polycomplete.rows import (
     EVEN,
     LOOSE,
@@ -198,10 +198,13 @@ class LandmarkModel:
             into = Completion(np.array(X), np.zeros(n), np.zeros((n, m)), np.zeros(n, bool))
         some: Any = slice(None) if columns is None or len(columns) == m else columns
         place = self.engine.device_for(n, joint=False)
-        chunks = list(self._chunks(n, m, place))
+        workers = self.engine.workers(n, place)
+        chunks = list(self._chunks(n, m, place, workers))
         store = partial(_store, into, some, place)
-        work = self._in_processes if self.engine.many(n, place) else self._in_turn
-        work(X, mask, some, chunks, place, store)
+        if workers > 1:
+            self._in_processes(X, mask, some, chunks, workers, store)
+        else:
+            self._in_turn(X, mask, some, chunks, place, store)
         return into
 
     def _in_turn(
@@ -230,7 +233,7 @@ class LandmarkModel:
         mask: np.ndarray,
         some: Any,
         chunks: list[slice],
-        place: Device,
+        workers: int,
         store: Callable[[slice, Completion], None],
     ) -> None:
         """Complete several chunks at a time, each by a process of its own.
@@ -238,7 +241,7 @@ class LandmarkModel:
         Threads wait for each other between the many small products of a step.
         """
         alone = replace(self, engine=clone(self.engine).set_params(n_jobs=1))
-        jobs = Parallel(n_jobs=self.engine.jobs, return_as="generator", max_nbytes=None)
+        jobs = Parallel(n_jobs=workers, return_as="generator", max_nbytes=None)
         work = delayed(LandmarkModel._alone)
         done = jobs(work(alone, X[part, some], mask[part, some]) for part in chunks)
         for part, found in zip(chunks, done, strict=True):
@@ -269,7 +272,7 @@ class LandmarkModel:
     def distance(self, X: np.ndarray) -> np.ndarray:
         """Return how far complete rows lie from the surface: their energy, in usual energies."""
         with self.engine.pool() as engine:
-            chunks = list(self._chunks(len(X), X.shape[1], Device()))
+            chunks = list(self._chunks(len(X), X.shape[1], Device(), 1))
             E = engine.run(lambda at: evenly(self.energies[-1], self.scaler.apply(X[at])), chunks)
             return np.maximum(np.concatenate(list(E)), 0) / self._usual
 
@@ -285,9 +288,9 @@ class LandmarkModel:
         measured = joint._measure(Holes(mask), rows, run)
         return joint._blend(rows, mask, energy, *measured, run)._marked(*strays, mask, self.span)
 
-    def _chunks(self, n: int, m: int, place: Device) -> Iterator[slice]:
-        together = self.engine.jobs if self.engine.many(n, place) else 1
-        size = int(self.engine.bytes_for_blocks(place) / (PER_ENTRY * m * together))
+    def _chunks(self, n: int, m: int, place: Device, workers: int) -> Iterator[slice]:
+        share = self.engine.bytes_for_blocks(place) / workers - (WORKER if workers > 1 else 0)
+        size = int(share / (PER_ENTRY * m))
         size = max(64, min(CHUNK if place.is_host else CARD_CHUNK, size))
         return (slice(begin, begin + size) for begin in range(0, n, size))
 
