@@ -34,7 +34,8 @@ def report() -> Report:
     """Return the report of a table of 569 rows and 30 columns, three cells in ten missing."""
     table = load_breast_cancer(as_frame=True).data
     holes = table.where(masks.uniform(table.shape, 0.7, random_state=0))
-    return PMC(random_state=0).fit(holes).report_
+    completer = PMC(random_state=0)
+    return completer.report(holes, completer.fit_transform(holes))
 
 
 def pictures(folder: Path) -> list[Image.Image]:

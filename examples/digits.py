@@ -80,7 +80,7 @@ def main() -> None:
     header = ",".join(NAMES)
     np.savetxt(args.out / "completed.csv", completed, "%.4g", ",", header=header, comments="")
     picture(X, mask, completed, args.out / "digits.png")
-    pmc.report_.write(args.out / "report.html")
+    pmc.report(table, completed).write(args.out / "report.html")
     print(f"completed table, picture and report in {args.out}: open {args.out / 'report.html'}")
 
 

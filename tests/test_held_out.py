@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from polycomplete import PMC, TableCompleter, datasets, masks
-from polycomplete.report.errors import expected_errors
+from polycomplete.report.errors import add_errors
 from polycomplete.tables.decode import Decoder
 from polycomplete.tables.encode import Encoding
 from polycomplete.tables.holdout import fallbacks
@@ -27,11 +27,13 @@ def flowers(iris):
     """Every species is known, every fifth length is missing; with its completer."""
     table = iris.copy()
     table.iloc[::5, 0] = np.nan
-    return table, TableCompleter(random_state=0).fit(table)
+    completer = TableCompleter(random_state=0)
+    return table, completer, completer.fit_transform(table)
 
 
 def test_a_table_with_a_complete_text_column_has_a_report(flowers):
-    report = flowers[1].report_
+    table, completer, completed = flowers
+    report = completer.report(table, completed)
     assert "30 of 750 cells" in report.text()
     assert "<table" in report.html()
     assert json.loads(report.json())["columns"][4]["expected_error"]["wrong"] < 0.5
@@ -127,14 +129,14 @@ def hopeless():
     table["noise"] = 5 + np.random.default_rng(2).standard_normal(150)
     table.loc[::3, "noise"] = np.nan
     # So little smoothing that noise makes waves.
-    return table, TableCompleter(PMC(smoothing=1e-6), random_state=0).fit(table)
+    completer = TableCompleter(PMC(smoothing=1e-6), random_state=0)
+    return table, completer, completer.fit_transform(table)
 
 
 def test_a_column_that_is_completed_worse_than_by_its_mean_gets_its_mean(hopeless):
-    table, completer = hopeless
+    table, completer, completed = hopeless
     assert "noise" in completer.fallback_columns_
     gaps = table["noise"].isna()
-    completed = completer.fit_transform(table)
     np.testing.assert_allclose(completed["noise"][gaps], table["noise"].mean())
     np.testing.assert_allclose(completer.cell_std_["noise"][gaps], table["noise"].std(ddof=0))
     assert (completer.cell_std_["noise"][~gaps] == 0).all()
@@ -143,10 +145,11 @@ def test_a_column_that_is_completed_worse_than_by_its_mean_gets_its_mean(hopeles
 
 
 def test_the_report_says_which_columns_fell_back(hopeless):
-    summary = hopeless[1].report_.summary
+    table, completer, completed = hopeless
+    summary = completer.report(table, completed).summary
     assert "noise" in summary["fallback_columns"]
     texts = " ".join(finding["text"] for finding in summary["findings"])
-    assert "there, that was filled in" in texts
+    assert "mean or most frequent value, which did better: column" in texts
     # As good as the mean, on the cells that were held out.
     assert summary["expected_error"]["relative"] == pytest.approx(1.0)
 
@@ -178,7 +181,8 @@ def test_columns_fall_back_where_they_are_worse_by_more_than_a_standard_error(wr
 
 
 def test_the_headline_is_about_what_was_filled_in(hopeless):
-    summary = hopeless[1].report_.summary
+    table, completer, completed = hopeless
+    summary = completer.report(table, completed).summary
     easy = [c["expected_error"].get("relative", 0) for c in summary["columns"][:20]]
     assert np.mean(easy) < 0.5 < summary["expected_error"]["relative"]
 
@@ -186,7 +190,8 @@ def test_the_headline_is_about_what_was_filled_in(hopeless):
 def test_labels_count_where_labels_are_missing(iris):
     table = iris.copy()
     table.loc[::5, "species"] = None
-    summary = TableCompleter(random_state=0).fit(table).report_.summary
+    completer = TableCompleter(random_state=0)
+    summary = completer.report(table, completer.fit_transform(table)).summary
     assert summary["expected_error"] is None
     assert summary["wrong_labels"]["cells"] > 0
 
@@ -196,9 +201,8 @@ def test_a_column_counts_by_the_cells_that_it_lacks():
     columns, truth = np.repeat([0, 1], 20), np.tile([1.0, -1.0], 20)
     found = np.where(columns == 0, -truth, truth)
     for missing, expected in [(30, 10), 0.75], [(0, 10), 0.0], [(0, 0), 0.5]:
-        overall, _ = expected_errors(
-            columns, truth, found, np.zeros(2), np.ones(2), np.array(missing)
-        )
+        lacks = [{"mean": 0.0, "spread": 1.0, "missing": k, "labels": None} for k in missing]
+        overall, _ = add_errors(lacks, columns, truth, found)
         assert overall["relative"] == pytest.approx(2 * np.sqrt(expected))
 
 

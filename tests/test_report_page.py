@@ -18,9 +18,9 @@ from sklearn.impute import SimpleImputer
 
 from polycomplete import LRMC
 from polycomplete.report import Report
-from polycomplete.report.charts import Scale, line_chart, missing_map, spectrum_chart, steps
 from polycomplete.report.page import COLUMNS
-from polycomplete.report.words import clean
+from polycomplete.report.svg import missing_map, steps
+from polycomplete.report.words import clean, number, percent
 from tests import hostile
 
 CSS = (files("polycomplete.report") / "template" / "page.css").read_text("utf-8")
@@ -63,7 +63,8 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def evil():
-    return LRMC().fit(hostile.numbers()).report_
+    X, completer = hostile.numbers(), LRMC()
+    return completer.report(X, completer.fit_transform(X))
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +89,7 @@ def test_names_do_not_become_markup(page):
 def test_labels_and_settings_do_not_become_markup():
     before, after = hostile.labels()
     imputer = SimpleImputer(strategy="constant", fill_value="<script>alert(5)</script>")
-    made = Page(Report.of(imputer, before, after, command="</code><b>$(rm)").html())
+    made = Page(Report(imputer, before, after, command="</code><b>$(rm)").html())
     assert len(made.all("script")) == 1
     assert made.all("img") == made.all("b") == []
     assert "</code><b>$(rm)" in "".join(made.text)
@@ -151,7 +152,7 @@ def test_every_drawing_says_what_it_shows_or_is_decoration(page):
 def test_many_columns_are_listed_up_to_a_limit():
     X = np.random.default_rng(0).standard_normal((4, COLUMNS + 5))
     imputer = SimpleImputer()
-    made = Report.of(imputer, X, X).html()
+    made = Report(imputer, X, X).html()
     assert made.count("data-name=") == COLUMNS
     assert f"of {COLUMNS + 5:,} columns; the JSON report has all" in made
 
@@ -194,7 +195,8 @@ def test_without_jinja_the_error_says_what_to_install():
 import sys
 sys.modules["jinja2"] = None
 from polycomplete import LRMC
-report = LRMC().fit([[1.0, 2.0], [2.0, 4.1]]).report_
+X = [[1.0, 2.0], [2.0, 4.1]]
+report = LRMC().fit(X).report(X, X)
 assert report.text() and report.json()
 try:
     report.html()
@@ -225,24 +227,27 @@ def test_maps_cover_what_is_missing():
     assert drawn["rows"] == pytest.approx([0.5, 1.01 / 3])
 
 
-def test_flat_and_empty_charts():
+def test_histograms_are_as_high_as_their_fullest_bin():
+    assert steps([1, 2]) == "M0 10V5H1V0H2V10"
     assert steps([0, 0]) == ""
-    assert Scale([3.0, 3.0], 0, 100)(3.0) == 50
-    assert Scale([2.0, 2.5], 0, 100, log=True).ticks()[0] == (0.0, "2")
-    assert line_chart({"iteration": [1], "objective": [1.0], "smoothing": [1.0]}) is None
-    flat = {"iteration": [1, 2], "objective": [1.0, 1.0], "smoothing": [1.0, 0.5]}
-    assert line_chart(flat)["path"]
-    assert spectrum_chart({"values": [1.0], "rank": 1, "level": None}) is None
 
 
-def test_stages_are_drawn_apart():
-    objective = [4.0, 3.0, 2.5, 2.0, 9.0, 8.0, 7.5, 7.0]
-    run = {
-        "iteration": list(range(1, 9)), "objective": objective, "smoothing": [1.0] * 4 + [0.1] * 4,
-    }  # fmt: skip
-    drawn = line_chart(run)
-    assert drawn["path"].count("M") == 2
-    assert len(drawn["stages"]) == 1
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [(0.5, "50.0%"), (3e-7, "<0.1%"), (0.99999, ">99.9%"), (1.0, "100.0%"), (0.1234, "12.3%"),
+     (0.0, "0.0%"), (None, "–")],
+)  # fmt: skip
+def test_shares_are_never_rounded_to_all_or_nothing(share, shown):
+    assert percent(share) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(1234567, "1,234,567"), (0.012345, "0.0123"), (4.0, "4"), (1e-9, "1e-09"), (None, "–"),
+     (12345.6, "12,346"), (389.5, "390"), (-2.5, "-2.5")],
+)  # fmt: skip
+def test_numbers_have_a_few_digits(value, shown):
+    assert number(value) == shown
 
 
 @pytest.mark.parametrize("name", hostile.NAMES)

@@ -17,7 +17,6 @@ from polycomplete._machine import chosen
 from polycomplete._messages import showing, warn_dropped, warn_unconverged
 from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
 from polycomplete.keeping import Reported, all_or_nothing
-from polycomplete.record import Record, cells_of, record_of
 from polycomplete.scaling import column_spread
 from polycomplete.solvers import Result
 from polycomplete.tallies import Tally
@@ -86,6 +85,8 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         hidden to choose its settings; None where it chose nothing.
     statistics_ : ndarray of shape (n_features,)
         Mean of the observed entries of each column; NaN where there is none.
+    n_samples_seen_ : int
+        Number of rows that were learned from, or that those were drawn from.
     n_features_in_ : int
         Number of columns seen by ``fit``.
     feature_names_in_ : ndarray of str
@@ -118,7 +119,6 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
     held_out_: HeldOut | None
     #: Numbers of columns that say one thing together, as the indicators of a category do.
     _column_groups: np.ndarray | None = None
-    _record: Record | None
 
     def _check_params(self) -> None:
         """Raise where a parameter of the method is wrong, even if there is nothing to fit."""
@@ -258,9 +258,6 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         self._check_params()
         with showing(self.verbose):
             self._learn(completed, mask)
-        cells = cells_of(matrix, mask, completed, _feature_names(self, None))
-        deviation = getattr(self, "cell_std_", None)
-        self._record = record_of(cells, mask, deviation, self.row_determined_)
         return matrix, mask, completed
 
     def _take_columns(self, tally: Tally) -> None:
@@ -271,7 +268,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
                 f"X has no observed entry in its {tally.rows} rows and {len(seen)} columns;"
                 " there is nothing to learn from."
             )
-        self.statistics_ = tally.mean
+        self.statistics_, self.n_samples_seen_ = tally.mean, tally.rows
         self._kept = np.flatnonzero(seen | self.keep_empty_features)
         self._columns = np.flatnonzero(~tally.constant)
         if len(self._kept) < len(seen):

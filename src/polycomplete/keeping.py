@@ -81,7 +81,7 @@ class Savable:
 
 
 class Reported(Savable):
-    """An estimator that tells of its fit.
+    """An estimator that tells of what it completed.
 
     Examples
     --------
@@ -90,10 +90,21 @@ class Reported(Savable):
     True
     """
 
-    @property
-    def report_(self) -> Report:
-        """The report of the fit: shown as a page in notebooks, ``report_.write(path)`` keeps it."""
+    def report(self, X: Any, completed: Any, **options: Any) -> Report:
+        """Return the report of a completion: a page in notebooks, ``write(path)`` keeps it.
+
+        Parameters
+        ----------
+        X, completed : array-like or data frame
+            The table before and after; rows of the fit, or others.
+        **options
+            As :class:`polycomplete.report.Report` takes them.
+
+        Returns
+        -------
+        Report
+        """
         from polycomplete.report import Report  # by need: it reads completers, and takes time
 
         check_is_fitted(self)
-        return Report.of(self)
+        return Report(self, X, completed, **options)

@@ -7,14 +7,13 @@ loaded when the first picture is drawn (``pip install "polycomplete[plots]"``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from polycomplete._optional import need
-from polycomplete.frames import to_matrix
-from polycomplete.report.cells import columns_of
-from polycomplete.report.curves import OBJECTIVE, convergence, course, spectrum
+from polycomplete.report.cells import Cells, columns_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +31,10 @@ SEEN, NEW = "#0072b2", "#d55e00"
 BINS = 24
 #: Names of so many columns still fit below a map.
 NAMES = 40
+#: Rows whose kernel matrix is taken apart, at most: it costs their cube.
+ROWS = 500
+#: Eigenvalues below this share of the largest are rounding.
+ROUNDING = 1e-16
 
 
 def plot_missingness(X: Any, ax: Axes | None = None) -> Axes:
@@ -55,13 +58,13 @@ def plot_missingness(X: Any, ax: Axes | None = None) -> Axes:
     '25.0 % missing'
     """
     ax = _axes(ax)
-    columns = columns_of(X if hasattr(X, "columns") or isinstance(X, np.ndarray) else to_matrix(X))
-    missing = ~np.column_stack([seen for _, _, seen in columns])
+    columns = columns_of(X)
+    missing = ~np.column_stack([read().seen for _, read in columns])
     ax.imshow(
         missing, aspect="auto", interpolation="none", cmap=_two("#e9edf2", NEW), vmin=0, vmax=1
     )
     if len(columns) <= NAMES:
-        names = [name if len(name) <= 20 else name[:19] + "…" for name, _, _ in columns]
+        names = [name if len(name) <= 20 else name[:19] + "…" for name, _ in columns]
         ax.set_xticks(range(len(names)), names, rotation=90, parse_math=False)
     ax.set(xlabel="column", ylabel="row", title=f"{100 * missing.mean():.1f} % missing")
     return ax
@@ -96,16 +99,36 @@ def plot_convergence(completer: Any, ax: Axes | None = None) -> Axes:
     result = getattr(completer, "result_", completer)
     if result is None:
         raise ValueError("Nothing was iterated in this fit: no column of its data varies.")
-    stages, label = course(convergence(result))
-    stages = [stage for stage in stages if stage]
+    stages, label = _course(result)
     for stage in stages:
         ax.plot(*zip(*stage, strict=True), color=SEEN)
     for stage in stages[1:]:
         ax.axvline(stage[0][0] - 0.5, color="#c8d0d9", linewidth=0.8, zorder=0)
     ax.set(xlabel="iteration", title=f"{result.stop}, {result.seconds:.1f} s")
     ax.set_ylabel(label)
-    ax.set_yscale("linear" if label == OBJECTIVE else "log")
+    ax.set_yscale("linear" if label == "objective" else "log")
     return ax
+
+
+def _course(result: Any) -> tuple[list[list[tuple[int, float]]], str]:
+    """Return lines that show how a run went, and what their heights are.
+
+    Where the smoothing shrinks in stages, the objective of one says nothing about that of the next.
+    """
+    points = list(zip(result.objective, result.smoothings, strict=True))
+    numbered = groupby(enumerate(points, 1), lambda point: point[1][1])
+    stages = [[(i, height) for i, (height, _) in stage] for _, stage in numbered]
+    if len(points) >= 4 * len(stages):
+        gaps = [_gaps(stage) for stage in stages]
+        return [stage for stage in gaps if stage], "distance from the end"
+    if result.gains:
+        return [[(i, gain) for i, gain in enumerate(result.gains, 1) if gain > 0]], "share gained"
+    return [[point for stage in stages for point in stage]], "objective"
+
+
+def _gaps(stage: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    end = stage[-1][1]
+    return [(i, abs(height - end) / (abs(end) or 1.0)) for i, height in stage if height != end]
 
 
 def plot_spectrum(completer: Any, ax: Axes | None = None) -> Axes:
@@ -129,18 +152,38 @@ def plot_spectrum(completer: Any, ax: Axes | None = None) -> Axes:
     >>> plot_spectrum(fitted).get_title()
     'rank 1'
     """
-    found = spectrum(completer.model_)
-    if found is None:
+    model = getattr(completer.model_, "model", completer.model_)  # below the scaling of the columns
+    if hasattr(model, "directions"):
+        values, rank, level = model.values[:ROWS], model.rank if len(model.values) else 0, None
+    elif hasattr(model, "kernel") and len(getattr(model, "rows", ())):
+        values, rank, level = _kernel_spectrum(model)
+    else:
         raise ValueError(f"{type(completer).__name__} has no spectrum to draw.")
     ax = _axes(ax)
-    values = found["values"]
     ax.semilogy(np.arange(1, len(values) + 1), values, color=SEEN, marker=".", markersize=3)
-    ax.axvline(found["rank"] + 0.5, color=NEW, linestyle="--", label="rank")
-    if found["level"]:
-        ax.axhline(found["level"], color=NEW, linestyle=":", label="smoothing")
+    ax.axvline(rank + 0.5, color=NEW, linestyle="--", label="rank")
+    if level:
+        ax.axhline(level, color=NEW, linestyle=":", label="smoothing")
         ax.legend()
-    ax.set(xlabel="number", ylabel="value", title=f"rank {found['rank']}")
+    ax.set(xlabel="number", ylabel="value", title=f"rank {rank}")
     return ax
+
+
+def _kernel_spectrum(model: Any) -> tuple[np.ndarray, int, float | None]:
+    """Return eigenvalues of the kernel matrix, the rank in use, and the level of the smoothing."""
+    at = np.unique(np.linspace(0, len(model.rows) - 1, min(len(model.rows), ROWS)).astype(int))
+    rows = np.asarray(model.rows)[at]
+    values = np.linalg.eigvalsh(model.kernel.gram(rows))[::-1]
+    values = np.maximum(values, ROUNDING * max(float(values[0]), 0.0))
+    level = None
+    if hasattr(model, "floor"):  # of the mean over rows
+        level = float(model.floor) * len(rows)
+    elif hasattr(model, "smoothing"):  # eigenvalues grow with the number of rows
+        share = len(rows) / len(model.rows)
+        level = float(model.smoothing) * float(np.mean(model.kernel.diagonal(rows))) * share
+    atoms = getattr(model, "atoms", None)
+    rank = int(np.count_nonzero(values > (level or 0))) if atoms is None else len(atoms)
+    return values, rank, level
 
 
 def plot_before_after(given: Any, completed: Any, column: Any = 0, ax: Axes | None = None) -> Axes:
@@ -165,25 +208,28 @@ def plot_before_after(given: Any, completed: Any, column: Any = 0, ax: Axes | No
     >>> [text.get_text() for text in plot_before_after(before, after).get_legend().get_texts()]
     ['observed (2)', 'completed (1)']
     """
-    name, entries, seen = _pick(given, column)
-    _, after, _ = _pick(completed, column)
-    parts = [("observed", entries[seen]), ("completed", after[~seen])]
+    name, before = _pick(given, column)
+    after = _pick(completed, column)[1]
+    parts = [
+        ("observed", before.entries[before.seen]),
+        ("completed", after.entries[after.seen & ~before.seen]),
+    ]
     ax = _axes(ax)
-    draw = _draw_labels if entries.dtype == object else _draw_numbers
+    draw = _draw_labels if before.kind == "text" else _draw_numbers
     draw(ax, [(f"{label} ({len(part)})", part) for label, part in parts])
     ax.set(xlabel=name, ylabel="share of the cells")
     ax.legend()
     return ax
 
 
-def _pick(table: Any, column: Any) -> tuple[str, np.ndarray, np.ndarray]:
+def _pick(table: Any, column: Any) -> tuple[str, Cells]:
     columns = columns_of(table)
-    if isinstance(column, int | np.integer):
-        return columns[column]
-    named = {name: found for found in columns for name in [found[0]]}
-    if str(column) not in named:
-        raise ValueError(f"There is no column {column!r}; there are {', '.join(list(named)[:20])}.")
-    return named[str(column)]
+    names = [name for name, _ in columns]
+    if not isinstance(column, int | np.integer):
+        if str(column) not in names:
+            raise ValueError(f"There is no column {column!r}; there are {', '.join(names[:20])}.")
+        column = names.index(str(column))
+    return names[column], columns[column][1]()
 
 
 def _draw_numbers(ax: Axes, parts: list[tuple[str, np.ndarray]]) -> None:

@@ -108,7 +108,6 @@ class BlockCompleter(BaseCompleter):
         with showing(self.verbose):
             self._learn(np.where(sample.mask, sample.X, self._fill()), sample.mask)
         self._number_held_out(sample.number)
-        self._record = None
         for name in ("row_determined_", "cell_std_"):
             if hasattr(self, name):
                 delattr(self, name)

@@ -23,12 +23,16 @@ def ordinary():
     table = load_wine(as_frame=True).data
     mask = masks.uniform(table.shape, 0.7, random_state=0)
     mask[5] = mask[7, 3:] = False
-    return PMC(random_state=0).fit(table.where(mask)).report_
+    return _report(PMC(random_state=0), table.where(mask))
 
 
 def complete():
     """The report of a table in which nothing is missing."""
-    return LRMC().fit(pd.DataFrame({"a": np.arange(9.0), "b": np.arange(9.0) ** 2})).report_
+    return _report(LRMC(), pd.DataFrame({"a": np.arange(9.0), "b": np.arange(9.0) ** 2}))
+
+
+def _report(completer, X):
+    return completer.report(X, completer.fit_transform(X))
 
 
 @pytest.fixture(scope="session")
@@ -38,8 +42,8 @@ def pages(tmp_path_factory):
     reports = {
         "ordinary": ordinary(),
         "complete": complete(),
-        "hostile": LRMC().fit(hostile.numbers()).report_,
-        "labels": Report.of(SimpleImputer(), *hostile.labels(), command="</script><b>"),
+        "hostile": _report(LRMC(), hostile.numbers()),
+        "labels": Report(SimpleImputer(), *hostile.labels(), command="</script><b>"),
     }
     for name, report in reports.items():
         report.write(folder / f"{name}.html")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import polars as pl
 from polycomplete import methods
 from polycomplete.tables import TableCompleter
 
-__all__ = ["as_input", "judged", "make", "method_of", "transform"]
+__all__ = ["as_input", "make", "method_of", "transform"]
 
 BLOCK = 4096  # rows that are completed between two steps of the progress
 
@@ -127,29 +126,3 @@ def _columns(found: Any, names: list[str]) -> Any:
         return found
     columns = np.ascontiguousarray(np.transpose(found))
     return pl.DataFrame(dict(zip(names, columns, strict=True)))
-
-
-def judged(estimator: Any) -> dict[str, Any]:
-    """Return what held-out cells say of a fit, as its report has it.
-
-    Parameters
-    ----------
-    estimator : TableCompleter or None
-        Fitted.
-
-    Returns
-    -------
-    dict
-        expected_error, wrong_labels and fallback_columns.
-
-    Examples
-    --------
-    >>> frame = pl.DataFrame({"a": [1.0, None]})
-    >>> judged(make("mean", 0).fit(frame))
-    {'expected_error': None, 'wrong_labels': None, 'fallback_columns': []}
-    """
-    found: dict[str, Any] = {"expected_error": None, "wrong_labels": None, "fallback_columns": []}
-    with suppress(Exception):  # whatever it is: hours of work must not be lost for a sentence
-        summary = estimator.report_.summary
-        found = {name: summary[name] for name in found}
-    return found

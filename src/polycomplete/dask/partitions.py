@@ -119,7 +119,7 @@ def lean(completer: Any) -> Any:
     (True, False)
     """
     light = copy(completer)
-    for name in ("row_determined_", "cell_std_", "held_out_", "_record", "result_", "proba_"):
+    for name in ("row_determined_", "cell_std_", "held_out_", "result_", "proba_"):
         if hasattr(light, name):
             delattr(light, name)
     inner = getattr(light, "method_", None)  # of a TableCompleter

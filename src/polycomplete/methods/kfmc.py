@@ -122,6 +122,7 @@ class KFMC(SolvedCompleter):
             return self.fit(X)
         matrix, mask = self._validate(X, reset=False)
         self._check_params()
+        self.n_samples_seen_ += len(matrix)
         varying = np.asarray(mask[:, self._columns].any(axis=1))
         self.row_determined_ = varying.copy()
         rows = np.flatnonzero(varying)
@@ -135,7 +136,6 @@ class KFMC(SolvedCompleter):
                 self._solver(scaled.shape), self.model_.model, scaled, mask[part], self.kernel
             )
         self.model_, self.result_ = Scaled(scaler, model), result
-        self._record = None  # that of the first batch would speak for all
         self.n_iter_ = max(result.iterations, 1)
         self.row_determined_[rows] &= ~result.ambiguous
         return self  # a batch takes a few steps only, so that there is nothing to warn of

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
-__all__ = ["by_missing", "expected_errors", "wrong_labels"]
+__all__: list[str] = []
 
 #: Fewer hidden cells than this tell too little.
 FEWEST = 10
@@ -16,127 +16,66 @@ DRAWS = 999
 LEVEL = 0.95
 
 
-def expected_errors(
-    columns: np.ndarray,
-    truth: np.ndarray,
-    found: np.ndarray,
-    mean: np.ndarray,
-    spread: np.ndarray,
-    missing: np.ndarray,
-) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """Return the root mean squared error over all hidden cells, and that of each column.
+def add_errors(
+    columns: list[dict[str, Any]], at: np.ndarray, truth: np.ndarray, found: np.ndarray
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """Add its expected error to each column; return that of all numbers, and of all labels.
 
+    ``at`` are the columns of hidden cells, ``truth`` and ``found`` numbers or codes of labels. The
+    error of numbers is the root mean square, with the interval of the bootstrap over hidden cells.
     Over all columns, errors count in units of each column's spread and by how many cells the column
     lacks, and the result is relative to what filling in the mean gives for the same cells: 1 is no
     better than that. Without this comparison, columns that are nearly constant would decide, by the
     few cells that are not.
-    Intervals are those of the bootstrap over hidden cells.
-
-    Parameters
-    ----------
-    columns : ndarray of int, shape (k,)
-        The column of each hidden cell.
-    truth, found : ndarrays of shape (k,)
-        What was there, and what came back.
-    mean, spread : ndarrays of shape (m,)
-        Mean and standard deviation of each column.
-    missing : ndarray of int, shape (m,)
-        How many cells were filled in.
-
-    Returns
-    -------
-    overall : dict or None
-        cells, relative, interval; None where too few cells were hidden in columns that lack any.
-    each : list of dict
-        cells; where they are enough rmse, interval, and relative: to the column's spread.
-
-    Examples
-    --------
-    >>> columns, truth = np.repeat([0, 1], [20, 3]), np.tile([2.0, -2.0], 12)[:23]
-    >>> overall, each = expected_errors(
-    ...     columns, truth, truth / 2, np.zeros(2), np.full(2, 2.0), np.array([7, 7])
-    ... )
-    >>> overall["relative"], each[0]["rmse"], each[0]["relative"], each[1]
-    (0.5, 1.0, 0.5, {'cells': 3})
     """
-    rng = np.random.default_rng(0)
-    unit, errors = spread[columns], found - truth
+    rng, errors, wrong = np.random.default_rng(0), found - truth, found != truth
+    mean, spread, missing = (
+        np.array([column[key] for column in columns]) for key in ("mean", "spread", "missing")
+    )
+    usual = np.array([_usual(column["labels"]) for column in columns])
+    unit, text = spread[at], ~np.isnan(usual)[at]
     usable = (unit > 0) & np.isfinite(unit) & np.isfinite(errors)
-    each: list[dict[str, Any]] = []
-    for j, width in enumerate(spread):
-        mine = _measured(errors[usable & (columns == j)] ** 2, None, rng)
-        if mine is None:
-            each.append({"cells": int(np.count_nonzero(columns == j))})
-        else:
-            each.append({**mine, "relative": mine["rmse"] / float(width)})
-    weights = by_missing(columns, missing)
+    for j, column in enumerate(columns):
+        mine = at == j
+        error = _measured(errors[usable & mine] ** 2, None, rng)
+        if error:
+            error["relative"] = error["rmse"] / spread[j]
+        elif error := _wrong(wrong[text & mine], usual[at[text & mine]]):
+            error["relative"] = error["wrong"] / (usual[j] or 1.0)
+        column["expected_error"] = error or {"cells": np.count_nonzero(mine)}
+    # A cell counts as the missing cells of its column that it stands for.
+    counts = np.bincount(at, minlength=len(columns))
+    weights = (missing / np.maximum(counts, 1) if missing.any() else np.ones(len(columns)))[at]
     judged = usable & (weights > 0)
     scale = weights[judged] / unit[judged] ** 2
-    by_mean = (truth - mean[columns])[judged]
+    by_mean = (truth - mean[at])[judged]
     overall = _measured(errors[judged] ** 2 * scale, by_mean**2 * scale, rng)
     if overall is not None:
-        overall["relative"] = overall.pop("rmse")
-    return overall, each
+        overall |= {"relative": overall.pop("rmse"), "level": LEVEL}
+    text &= weights > 0
+    return overall, _wrong(wrong[text], usual[at[text]], weights[text])
 
 
-def by_missing(columns: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Return how much each hidden cell counts: those of a column as the cells that it lacks.
-
-    Parameters
-    ----------
-    columns : ndarray of int, shape (k,)
-        The column of each hidden cell.
-    missing : ndarray of int, shape (m,)
-        How many cells were filled in; where none was anywhere, all cells count the same.
-
-    Returns
-    -------
-    ndarray of shape (k,)
-
-    Examples
-    --------
-    >>> by_missing(np.array([0, 0, 1]), np.array([30, 5]))
-    array([15., 15.,  5.])
-    """
-    if not missing.any():
-        return np.ones(len(columns))
-    return (missing / np.maximum(np.bincount(columns, minlength=len(missing)), 1))[columns]
+def _usual(labels: dict[str, Any] | None) -> float:
+    """Return how often the most frequent label would be wrong; NaN for columns of numbers."""
+    if labels is None:
+        return np.nan
+    return 1 - max(labels["observed"]) / (sum(labels["observed"]) + labels["others"][0])
 
 
-def wrong_labels(wrong: np.ndarray, weights: np.ndarray | None = None) -> dict[str, Any] | None:
-    """Return how often hidden labels came back wrong.
-
-    Parameters
-    ----------
-    wrong : ndarray of bool, shape (k,)
-        True where another label came back.
-    weights : ndarray of shape (k,), optional
-        How much each of them counts; the same by default.
-
-    Returns
-    -------
-    dict or None
-        cells, wrong (their share), interval (Wilson's); None where too few were hidden.
-
-    Examples
-    --------
-    >>> wrong_labels(np.arange(20) < 2)["wrong"]
-    0.1
-    """
-    weights = np.ones(len(wrong)) if weights is None else weights
-    wrong, weights = wrong[weights > 0], weights[weights > 0]
+def _wrong(
+    wrong: np.ndarray, usual: np.ndarray, weights: np.ndarray | None = None
+) -> dict[str, Any] | None:
+    """Return how often labels came back wrong, with Wilson's interval; None for too few."""
     if len(wrong) < FEWEST:
         return None
-    share = float(np.average(wrong, weights=weights))
-    count = round(
-        weights.sum() ** 2 / np.sum(weights**2)
-    )  # as many with equal weights tell as much
-    interval = binomtest(round(share * count), count).proportion_ci(LEVEL, method="wilson")
-    return {
-        "cells": len(wrong),
-        "wrong": share,
-        "interval": [float(interval.low), float(interval.high)],
-    }
+    weights = np.ones(len(wrong)) if weights is None else weights
+    share, by_mode = (float(np.average(part, weights=weights)) for part in (wrong, usual))
+    # As many with equal weights tell as much.
+    count = round(weights.sum() ** 2 / np.sum(weights**2))
+    low, high = binomtest(round(share * count), count).proportion_ci(LEVEL, method="wilson")
+    found = {"cells": len(wrong), "wrong": share, "interval": [float(low), float(high)]}
+    return found | {"usual": by_mode, "level": LEVEL}
 
 
 def _measured(
@@ -149,10 +88,6 @@ def _measured(
     means = squares[drawn].mean(axis=1)
     if usual is not None:
         means /= np.maximum(usual[drawn].mean(axis=1), np.finfo(float).tiny)
-    low, high = np.sqrt(np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
-    whole = squares.mean() / (1.0 if usual is None else usual.mean())
-    return {
-        "cells": len(squares),
-        "rmse": float(np.sqrt(whole)),
-        "interval": [float(low), float(high)],
-    }
+    interval = np.sqrt(np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])).tolist()
+    rmse = float(np.sqrt(squares.mean() / (1.0 if usual is None else usual.mean())))
+    return {"cells": len(squares), "rmse": rmse, "interval": interval}

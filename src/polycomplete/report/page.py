@@ -7,6 +7,7 @@ also forbids itself every script and style but its own two, by their hashes.
 from __future__ import annotations
 
 import hashlib
+import re
 from base64 import b64encode
 from functools import cache
 from importlib.resources import files
@@ -14,49 +15,26 @@ from itertools import pairwise
 from typing import Any
 
 from polycomplete._optional import need
-from polycomplete.report import charts
-from polycomplete.report.findings import ISOLATED, findings
+from polycomplete.report import svg
 from polycomplete.report.words import counted, number, percent, shown
 
-__all__ = ["page"]
+__all__: list[str] = []
 
 #: Columns that the page lists, at most; the JSON has all of them.
 COLUMNS = 1000
 
 
 def page(summary: dict[str, Any]) -> str:
-    """Return a summary as a page of HTML.
-
-    Parameters
-    ----------
-    summary : dict
-        Of :func:`~polycomplete.report.summarise`.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from polycomplete import LRMC
-    >>> summary = LRMC().fit([[1.0, 2.0], [2.0, 4.1], [3.0, None]]).report_.summary
-    >>> page(summary)[:15]
-    '<!doctype html>'
-    """
+    """Return a summary as a page of HTML."""
     template, css, js = _parts()
-    run, found = summary["convergence"], summary["spectrum"]
     return template.render(
-        report={"rows_by": "row", "rows_from": 0}
-        | summary
-        | {"findings": findings(summary, ISOLATED)},
+        report=summary,
         css=css,
         js=js,
         css_hash=_hash(css),
         js_hash=_hash(js),
-        map=charts.missing_map(summary["table"]["tiles"]),
+        map=svg.missing_map(summary["table"]["tiles"]),
         blocks=_blocks(summary),
-        run=charts.line_chart(run) if run else None,
-        spectrum=charts.spectrum_chart(found) if found else None,
         columns=summary["columns"][:COLUMNS],
         most_columns=COLUMNS,
     )
@@ -85,16 +63,16 @@ def _parts() -> tuple[Any, Any, Any]:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
-        number=number, percent=_percent, counted=counted, shown=shown, steps=charts.steps
-    )
+    for shape in (number, percent, counted, shown, svg.steps, isolated):
+        environment.filters[shape.__name__] = shape
     folder = files("polycomplete.report") / "template"
     css, js = (Markup((folder / name).read_text("utf-8")) for name in ("page.css", "page.js"))
     return environment.get_template("page.html"), css, js
 
 
-def _percent(share: float | None) -> str:
-    return percent(share).replace(" ", "\u00a0")  # no line ends before the sign
+def isolated(text: str) -> str:
+    """Put invisible marks around quoted names, so that none of them turns the sentence."""
+    return re.sub("“(.*?)”", "“\u2068\\1\u2069”", text)
 
 
 def _hash(text: str) -> str:

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
-from copy import copy
-from functools import cached_property
 from html import escape
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from polycomplete.files import written_whole
-from polycomplete.record import Record, record_of
-from polycomplete.report.cells import columns_of, pairs
-from polycomplete.report.findings import findings
+from polycomplete.report.findings import findings, unknown
 from polycomplete.report.page import page
-from polycomplete.report.summary import summarise
-from polycomplete.report.text import text
+from polycomplete.report.summary import LETTERS, plain, summarize
 from polycomplete.report.words import clean
 
 __all__ = ["Report"]
@@ -29,140 +22,82 @@ __all__ = ["Report"]
 class Report:
     """What a completion did: what was missing, what was filled in, and how far to trust it.
 
-    ``Report.of(completer)`` makes one; so does ``completer.report_``. In a notebook it shows
-    itself. The page needs the extra "report" (``pip install "polycomplete[report]"``), text and
-    JSON need nothing.
+    It is of the two tables that it is given, whose rows may be those of the fit or others.
+    ``completer.report(X, completed)`` is short for it. In a notebook it shows itself. The page
+    needs the extra "report" (``pip install "polycomplete[report]"``), text and JSON need nothing.
 
     Parameters
     ----------
     completer : estimator
-        Fitted.
-    known : Record or None
-        What is remembered of the data.
-    fitted_on_it : bool
-        Whether the completer was fitted on these data.
+        Any completer of this library or imputer of scikit-learn, fitted.
+    X, completed : array-like or data frame
+        The table before and after.
+    method, seconds : str, float, optional
+        What the method is called, and how long it took; its class, and nothing, by default.
     command : str, optional
-        The command line that made this.
+        The command line that made this, for the lines that show how to do it again.
     row_word : str
         What the labels of rows are: "line" of a file, or the name of a column.
     row_labels : sequence, optional
-        By what rows are named; by default they count from 0.
+        By what the rows are named; by default they count from 0.
     remarks : sequence of str
         Sentences that are added to the main points.
+
+    Attributes
+    ----------
+    summary : dict
+        Everything the report says: strings, numbers, bools, None, and lists and dicts of these.
+        Keys: ``format``; ``created``; ``method``; ``seconds``; ``table`` (rows, columns,
+        used_columns, cells, missing, missing_share, completed, still_missing,
+        missing_where_left_alone, complete_rows, tiles: the share missing by blocks of cells);
+        ``columns`` that are used (each: position, name, kind, observed, missing, missing_share,
+        completed, unknown_labels, lowest, highest, mean, spread, histogram, labels, beyond_range,
+        expected_error; dates count in days since 1970); ``expected_error`` over all columns of
+        numbers, each by the cells that it lacks; ``wrong_labels`` over the others; ``rows_of_fit``,
+        whether these are the rows of the fit (None where it knows nothing of them);
+        ``uncertain_cells``; ``undetermined_rows``; ``fallback_columns``, filled with their mean or
+        mode; ``fit`` (iterations, seconds, stop, converged); ``settings``; ``chosen`` by the fit;
+        ``versions``; ``reproduce`` (python, command); ``rows_by``, what rows are named by;
+        ``rows_from``, where these numbers begin (None where they are no numbers); ``findings``,
+        the main points in sentences, remarks among them; ``notes``, what is not known.
 
     Examples
     --------
     >>> from polycomplete import LRMC
-    >>> fitted = LRMC(random_state=0).fit([[1.0, 2.0], [2.0, 4.1], [3.0, None]])
-    >>> fitted.report_
+    >>> X = [[1.0, 2.0], [2.0, 4.1], [3.0, None]]
+    >>> completer = LRMC(random_state=0)
+    >>> report = Report(completer, X, completer.fit_transform(X))
+    >>> report
     <report of LRMC on 3 rows and 2 columns>
-    >>> print(fitted.report_.text().splitlines()[0])
-    LRMC: 3 rows, 2 columns, 16.7 % missing
+    >>> print(report.text().splitlines()[0])
+    Completed 1 of 6 cells (16.7%) by LRMC.
     """
 
     def __init__(
         self,
         completer: Any,
-        known: Record | None,
-        fitted_on_it: bool = True,
+        X: Any,
+        completed: Any,
+        *,
+        method: str | None = None,
+        seconds: float | None = None,
         command: str | None = None,
         row_word: str = "row",
         row_labels: Sequence[Any] | None = None,
         remarks: Sequence[str] = (),
     ):
-        self._completer = copy(completer)  # what a later fit puts there is another matter
-        self._known = known
-        self._fitted_on_it = fitted_on_it
-        self._command = command
-        self._row_word = row_word
-        self._row_labels = row_labels
-        self._remarks = remarks
-
-    @classmethod
-    def of(
-        cls,
-        completer: Any,
-        given: Any = None,
-        completed: Any = None,
-        *,
-        command: str | None = None,
-        row_word: str = "row",
-        row_labels: Sequence[Any] | None = None,
-        remarks: Sequence[str] = (),
-    ) -> Report:
-        """Return the report of a fitted completer.
-
-        Parameters
-        ----------
-        completer : estimator
-            Any completer of this library or imputer of scikit-learn, fitted.
-        given, completed : array-like or data frame, optional
-            The table before and after. Completers remember what is needed of their training data,
-            and the report of these is of what the fit gave; others, and other rows, need both.
-        command : str, optional
-            The command line that made this, for the lines that show how to do it again.
-        row_word : str
-            What the labels of rows are: "line" of a file, or the name of a column.
-        row_labels : sequence, optional
-            By what the rows are named; by default they count from 0.
-        remarks : sequence of str
-            Sentences that are added to the main points.
-
-        Returns
-        -------
-        Report
-        """
-        own = getattr(completer, "_record", None)
-        said: Any = {
-            "command": command,
-            "row_word": row_word,
-            "row_labels": row_labels,
-            "remarks": remarks,
-        }
-        if given is None and completed is None:
-            return cls(completer, own, **said)
-        if given is None or completed is None:
-            raise ValueError("Pass the table before and after: Report.of(completer, X, completed).")
-        before = columns_of(given, getattr(completer, "missing_values", np.nan))
-        if own is not None:
-            before = [column for column in before if column[0] in own["names"]] or before
-        mask = np.column_stack([seen for _, _, seen in before])
-        if own is not None and _same(own, mask):
-            return cls(completer, own, **said)
-        cells = pairs(before, columns_of(completed, names=_names_out(completer)))
-        return cls(completer, record_of(cells, mask), False, **said)
-
-    @cached_property
-    def summary(self) -> dict[str, Any]:
-        """Everything the report says, as a plain dictionary; see :func:`summarise`.
-
-        Besides: ``rows_by``, what rows are named by; ``rows_from``, from where these numbers count
-        (None where they are no numbers); ``remarks``.
-        """
-        if self._known is None:
-            name = type(self._completer).__name__
-            raise ValueError(
-                f"This {name} does not remember the data that it learned from; pass them: "
-                "Report.of(completer, X, completed)."
-            )
-        made = summarise(
-            self._completer, self._known, fitted_on_it=self._fitted_on_it, command=self._command
-        )
-        word = self._row_word
-        start = 0 if self._row_labels is None else 1 if word in ("line", "row") else None
-        made |= {"rows_by": clean(word, 60), "rows_from": start, "remarks": list(self._remarks)}
+        made = plain(summarize(completer, X, completed))
+        made["method"] = clean(method or made["method"])
+        made["reproduce"]["command"] = command
+        start = 0 if row_labels is None else 1 if row_word in ("line", "row") else None
+        made |= {"seconds": seconds, "rows_by": clean(row_word, LETTERS), "rows_from": start}
         loose = made["undetermined_rows"] or {"first": []}
         for entry in (*made["uncertain_cells"], *loose["first"]):
-            entry["row"] = self._label(entry["row"])
-        made["findings"] = findings(made)
-        return made
-
-    def _label(self, row: int) -> int | str:
-        """Return by what a row is named."""
-        if self._row_labels is None:
-            return row
-        label = self._row_labels[row]
-        return int(label) if isinstance(label, int | np.integer) else clean(label, 60)
+            label = entry["row"] if row_labels is None else row_labels[entry["row"]]
+            entry["row"] = int(label) if isinstance(label, Integral) else clean(label, LETTERS)
+        made["findings"] = [*findings(made), *({"level": "note", "text": one} for one in remarks)]
+        made["notes"] = unknown(made)
+        self.summary: dict[str, Any] = made
 
     def html(self) -> str:
         """Return a page that needs nothing besides itself."""
@@ -173,8 +108,9 @@ class Report:
         return json.dumps(self.summary, ensure_ascii=False, allow_nan=False, indent=1)
 
     def text(self) -> str:
-        """Return the summary for a terminal."""
-        return text(self.summary)
+        """Return the main points and what is not known, one sentence a line."""
+        points = [finding["text"] for finding in self.summary["findings"]]
+        return "\n".join([*points, *self.summary["notes"]])
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write the report into a file: a page (.html), JSON (.json) or text (.txt).
@@ -202,7 +138,12 @@ class Report:
         -------
         str
         """
-        makers = {".html": self.html, ".htm": self.html, ".json": self.json, ".txt": self.text}
+        makers = {
+            ".html": self.html,
+            ".htm": self.html,
+            ".json": self.json,
+            ".txt": lambda: self.text() + "\n",
+        }
         make = makers.get(Path(path).suffix.lower())
         if make is None:
             raise ValueError(
@@ -212,30 +153,14 @@ class Report:
 
     def _repr_html_(self) -> str:
         """Show the page in a notebook, in a frame of its own so that styles do not mix."""
-        name = escape(type(self._completer).__name__)
         return (
-            f'<iframe title="Report of {name}" sandbox="allow-scripts" loading="lazy" '
+            f'<iframe title="Report of {escape(self.summary["method"])}" sandbox="allow-scripts" '
+            'loading="lazy" '
             'style="width: 100%; height: 40rem; border: 1px solid #8888; border-radius: 8px" '
             f'srcdoc="{escape(self.html())}"></iframe>'
         )
 
     def __repr__(self) -> str:
-        name = type(self._completer).__name__
-        if self._known is None:
-            return f"<report of {name}>"
-        return (
-            f"<report of {name} on {self._known['rows']} rows and "
-            f"{len(self._known['names'])} columns>"
-        )
-
-
-def _names_out(completer: Any) -> Any:
-    """Return the names of the columns that come back; None where they are not known."""
-    with suppress(AttributeError, ValueError):  # not fitted, or of another kind
-        return completer.get_feature_names_out()
-    return None
-
-
-def _same(known: Record, mask: np.ndarray) -> bool:
-    """Return whether a table is, by its size and holes, the one that a record is of."""
-    return known["rows"] == len(mask) and np.array_equal(known["observed"], mask.sum(axis=0))
+        table = self.summary["table"]
+        size = f"{table['rows']} rows and {table['columns']} columns"
+        return f"<report of {self.summary['method']} on {size}>"

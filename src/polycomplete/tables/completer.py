@@ -25,7 +25,6 @@ from polycomplete.tables.holdout import (
 )
 from polycomplete.tables.method import adapt, checked, prepared, scales_itself
 from polycomplete.tables.reading import read_table
-from polycomplete.tables.remembering import remember
 from polycomplete.tables.schema import Column, learn_schema, table
 from polycomplete.tables.settings import (
     check_choices,
@@ -104,6 +103,8 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         The lowest and the highest number of each completed column, counted as the matrix is.
     calibrations_ : dict
         From the names of columns to how their scores become probabilities.
+    n_samples_seen_ : int
+        Number of rows.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of str
@@ -243,6 +244,7 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         self._learn_schema(frame)
         columns = self._completed_columns()
         numbers, there = read_table(frame, columns, self.unseen)
+        self.n_samples_seen_ = len(numbers)
         clip = (
             self.clip if isinstance(self.clip, Mapping) else dict.fromkeys(frame.columns, self.clip)
         )
@@ -263,9 +265,6 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         self._judge(numbers)
         self.proba_ = self._decoder().missing_classes(completed, there)
         self.cell_std_ = self._deviations(numbers)
-        determined = getattr(self.method_, "row_determined_", None)
-        found = self._decoder().numbers(completed)
-        self._record = remember(self.schema_, numbers, found, self.cell_std_, determined)
         return there, completed
 
     def _learn_schema(self, frame: Any) -> None:

@@ -46,10 +46,17 @@ ModelFile = Annotated[
         help="Keep the model in this file, for the command apply.",
     ),
 ]
-STAY = (
-    "of the cells counted as missing here say unknown, missing or none: they stay as they are, and "
-    "nothing was learned from them."
+#: What the answer as JSON has of the report.
+COUNTS = (
+    "rows",
+    "columns",
+    "used_columns",
+    "cells",
+    "completed",
+    "still_missing",
+    "missing_where_left_alone",
 )
+TRUST = ("expected_error", "wrong_labels", "fallback_columns")
 CLUSTER = "Folders of Parquet files"
 Workers = Annotated[
     int | None,
@@ -101,7 +108,7 @@ def complete(
     """
     from polycomplete.cli.columns import learned_from, usable
     from polycomplete.cli.outputs import beside, check_outputs
-    from polycomplete.cli.reading import read
+    from polycomplete.cli.reading import origin, read
 
     cluster = {"workers": workers, "scheduler": scheduler}
     if os.path.isdir(table):
@@ -116,21 +123,20 @@ def complete(
     used = usable(given, ids or (), talk)
     frame = learned_from(given, used, talk)
     missing = sum(given.frame[used].null_count().row(0))
-    estimator, completed = None, frame
+    estimator, completed = _estimator(method, seed), frame
     if not missing:
         talk.note("nothing is missing in the columns used; the table is written as it is.")
     if missing or save or report:
         with talk.working(f"completing {missing} cells by {method}"):
-            estimator, completed = _completed(frame, method, seed)
+            completed = estimator.fit_transform(frame)
     made = given.completed(completed)
     # All is made before anything is written: a run that fails leaves nothing half done.
     model = _model(estimator) if save else None
-    page = _report(report, estimator, given, frame, completed, ids or [], talk) if report else None
-    facts = _counts(given, made, frame, estimator) | {"method": method, "seed": seed}
+    sentences, found, page = _report(report, estimator, method, given, made, ids or [], talk)
     _write(made, output, model, save, force, talk)
     if page is not None:
         _write_report(page, str(report), force, talk)
-    talk.done(_sentence(facts, talk.seconds), facts)
+    talk.done(sentences, origin(given) | found | {"method": method, "seed": seed})
 
 
 def _refuse(why: str, **options: object) -> None:
@@ -184,45 +190,51 @@ def _check_possible(method: str, report: str | None, save: str | None) -> None:
             raise Failure("The trees of forest cannot be saved; choose another method.", MISUSED)
 
 
-def _completed(frame: Any, method: str, seed: int) -> tuple[Any, Any]:
-    """Return the fitted estimator and the completed columns."""
+def _estimator(method: str, seed: int) -> Any:
     from polycomplete.cli.completing import make
 
-    estimator = make(method, seed)
-    return estimator, estimator.fit_transform(frame)
+    return make(method, seed)
 
 
 def _report(
-    path: str,
+    path: str | None,
     estimator: Any,
+    method: str,
     given: Table,
-    frame: Any,
-    completed: Any,
+    made: Table,
     ids: list[str],
     talk: Talk,
-) -> bytes | None:
-    """Return the content of the report; say so where it cannot be made."""
+) -> tuple[str, dict[str, Any], bytes | None]:
+    """Return what is said in the end, its facts, and the content of the report if one is wanted."""
     from polycomplete.cli.reading import row_labels
     from polycomplete.report import Report
 
-    line = shlex.join(["polycomplete", *sys.argv[1:]])
     word, labels = row_labels(given, ids)
-    stay = sum(frame.null_count().row(0)) - sum(given.frame[frame.columns].null_count().row(0))
-    remarks = [f"{stay} {STAY}"] if stay else []
+    text, facts = f"Completed {given.name} by {method} in {talk.seconds:.1f} s.", {}
     try:
-        report = Report.of(
+        report = Report(
             estimator,
-            frame,
-            completed,
-            command=line,
+            given.frame,
+            made.frame,
+            method=method,
+            seconds=talk.seconds,
+            command=shlex.join(["polycomplete", *sys.argv[1:]]),
             row_word=word,
             row_labels=labels,
-            remarks=remarks,
         )
-        return report.render(path).encode("utf-8")
+        text, facts = report.text(), _facts(report.summary)
+        return text, facts, report.render(path).encode("utf-8") if path else None
     except Exception as error:  # whatever it is: hours of work must not be lost for a report
         _lament(error, talk)
-        return None
+        return text, facts, None
+
+
+def _facts(summary: dict[str, Any]) -> dict[str, Any]:
+    """Return what the text of a report says, for scripts."""
+    loose = summary["undetermined_rows"]
+    facts = {name: summary["table"][name] for name in COUNTS}
+    facts |= {name: summary[name] for name in TRUST}
+    return facts | {"undetermined_rows": loose and loose["count"]}
 
 
 def _write_report(content: bytes, path: str, force: bool, talk: Talk) -> None:
@@ -269,70 +281,3 @@ def _write(
         write_table(made, output, force=force)
     talk.wrote("output", output)
     talk.wrote("model", save)
-
-
-def _counts(given: Table, made: Table, frame: Any, estimator: Any) -> dict[str, Any]:
-    from polycomplete.cli.completing import judged
-    from polycomplete.cli.reading import origin
-
-    method = getattr(estimator, "method_", estimator)
-    determined = getattr(method, "row_determined_", None)
-    left = {column.name: column.null_count() for column in made.frame if column.null_count()}
-    return origin(given) | {
-        "rows": given.frame.height,
-        "columns": given.frame.width,
-        "used_columns": frame.width,
-        "cells": given.frame.height * given.frame.width,
-        "completed": sum(given.frame.null_count().row(0)) - sum(left.values()),
-        "still_missing": sum(left.values()),
-        "missing_where_left_alone": {
-            name: count for name, count in left.items() if name not in frame.columns
-        },
-        **judged(estimator),
-        "undetermined_rows": None if determined is None else int((~determined).sum()),
-    }
-
-
-def _still_missing(facts: dict[str, Any]) -> str:
-    """Return how many cells are missing after all, and why."""
-    alone = facts["missing_where_left_alone"]
-    left, stuck = sum(alone.values()), facts["still_missing"] - sum(alone.values())
-    names = ", ".join(list(alone)[:5]) + (", ..." if len(alone) > 5 else "")
-    said = (
-        f"\nStill missing: {left} cells, in columns that are left alone ({names})." if left else ""
-    )
-    return said + (
-        f"\nStill missing: {stuck} cells, which {facts['method']} left." if stuck else ""
-    )
-
-
-def _sentence(facts: dict[str, Any], seconds: float) -> str:
-    cells, completed = facts["cells"], facts["completed"]
-    said = (
-        f"Completed {completed} of {cells} cells ({completed / cells:.1%}) by {facts['method']} "
-        f"in {seconds:.1f} s.{_still_missing(facts)}"
-    )
-    return said + _trust(facts)
-
-
-def _trust(facts: dict[str, Any]) -> str:
-    """Return how far what was filled in can be trusted."""
-    said, error, wrong = "", facts["expected_error"], facts["wrong_labels"]
-    if error:
-        low, high = error["interval"]
-        said += (
-            f"\nExpected error: {error['relative']:.2f} of that of filling in the mean "
-            f"({low:.2f} to {high:.2f})."
-        )
-    if wrong:
-        low, high = wrong["interval"]
-        said += (
-            f"\nExpected to be wrong: {wrong['wrong']:.1%} ({low:.1%} to {high:.1%}) of the words "
-            f"filled in; by the most frequent word {wrong['usual']:.1%}."
-        )
-    if facts["fallback_columns"]:
-        names = ", ".join(facts["fallback_columns"])
-        said += f"\nFilled with their mean or most frequent value, which did better: {names}."
-    if facts["undetermined_rows"]:
-        said += f"\nRows that their cells do not determine: {facts['undetermined_rows']}."
-    return said
