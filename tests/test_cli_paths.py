@@ -206,7 +206,9 @@ def test_notes_that_cannot_be_written_are_dropped(tmp_path, where):
 
 
 @pytest.mark.parametrize("where", [">/dev/full", ">&-"])
-@pytest.mark.parametrize("arguments", ["complete in.csv --method mean -o -", "info", "info --json"])
+@pytest.mark.parametrize(
+    "arguments", ["complete in.csv --method mean -o -", "compare in.csv --methods mean --json"]
+)
 def test_results_that_cannot_be_written_are_an_error(tmp_path, arguments, where):
     done = shell(f"POLYCOMPLETE {arguments} {where}", tmp_path)
     assert done.returncode == 4

@@ -351,10 +351,8 @@ class LandmarkModel:
 
         def again(level: int, who: Array) -> Array:
             some, seen = xp.take(rows, who, axis=0), xp.take(mask, who, axis=0)
-            tried = try_starts(
-                self.energies[:level], some, seen, self.lenders, packing=self.packing, run=run
-            )
-            found, lowest = tried.best()
+            lenders, packing, models = self.lenders, self.packing, self.energies[:level]
+            found, lowest = try_starts(models, some, seen, lenders, packing=packing, run=run).best()
             energy[who] = xp.clip(lowest, 0.0, None)
             return found
 
