@@ -319,6 +319,31 @@ def test_a_column_of_such_words_only_is_left_alone(run, tmp_path):
     assert "Still missing: 1 cell, in columns that are left alone (y)." in done.stderr
 
 
+def test_where_only_columns_that_are_left_alone_lack_cells_nothing_else_is_said(run, tmp_path):
+    (tmp_path / "a.csv").write_text("who,x,y\n,1,2\nBo,2,4\nCy,3,6\n")
+    done = run("complete", "a.csv", "--id", "who")
+    said = done.stderr.splitlines()
+    assert said[0].startswith("note: nothing is missing in the columns used")
+    assert said[1].startswith("Completed 0 of 9 cells (0.0%) by pmc-w in ")
+    assert said[2:] == [
+        "Still missing: 1 cell, in columns that are left alone (who).",
+        "Output: a-complete.csv",
+    ]
+    facts = json.loads(run("complete", "a.csv", "--id", "who", "--json", "--force").stdout)
+    assert (facts["used_columns"], facts["still_missing"], facts["method"]) == (2, 1, "pmc-w")
+    assert facts["missing_where_left_alone"] == {"who": 1}
+
+
+def test_the_answer_is_the_text_of_the_report(run, tmp_path):
+    t = np.linspace(0, 1, 40)
+    rows = [f"{a:.3f},{'' if i % 4 == 0 else f'{a * a:.3f}'}\n" for i, a in enumerate(t)]
+    (tmp_path / "a.csv").write_text("a,b\n" + "".join(rows))
+    done = run("complete", "a.csv", "--method", "lrmc", "--report", "r.txt")
+    text = (tmp_path / "r.txt").read_text()
+    assert text.startswith("Completed 10 of 80 cells (12.5%) by lrmc in ")
+    assert done.stderr == f"{text}Output: a-complete.csv\nReport: r.txt\n"
+
+
 def test_every_command_takes_a_column_without_a_name(run, tmp_path):
     rows = "".join(f"{i},{i},{'' if i % 5 == 0 else 2 * i},{'ab'[i > 9]}\n" for i in range(20))
     (tmp_path / "a.csv").write_text(f",x,y,kind\n{rows}")

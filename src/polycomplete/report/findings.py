@@ -33,7 +33,7 @@ def findings(summary: dict[str, Any]) -> list[dict[str, str]]:
 
 def unknown(summary: dict[str, Any]) -> list[str]:
     """Return what the report cannot tell, and where to find it."""
-    if summary["table"]["missing"] == 0:
+    if not any(column["missing"] for column in summary["columns"]):
         return []
     if summary["rows_of_fit"] is False:
         return [OTHER_ROWS]

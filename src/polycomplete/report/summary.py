@@ -220,7 +220,7 @@ def _doubts(
             "deviation": deviation[i],
             "relative": score[i],
         }
-        for i in np.argsort(-score, kind="stable")[:MOST].tolist()
+        for i in np.argpartition(-score, min(MOST, len(score)) - 1)[:MOST].tolist()
         if score[i] > 0
     ]
 

@@ -46,17 +46,9 @@ ModelFile = Annotated[
         help="Keep the model in this file, for the command apply.",
     ),
 ]
-#: What the answer as JSON has of the report.
-COUNTS = (
-    "rows",
-    "columns",
-    "used_columns",
-    "cells",
-    "completed",
-    "still_missing",
-    "missing_where_left_alone",
-)
+#: What the answer as JSON has of the report, and which counts it leaves out.
 TRUST = ("expected_error", "wrong_labels", "fallback_columns")
+NOT_COUNTED = ("missing", "missing_share", "complete_rows", "tiles")
 CLUSTER = "Folders of Parquet files"
 Workers = Annotated[
     int | None,
@@ -123,13 +115,14 @@ def complete(
     used = usable(given, ids or (), talk)
     frame = learned_from(given, used, talk)
     missing = sum(given.frame[used].null_count().row(0))
-    estimator, completed = _estimator(method, seed), frame
+    from polycomplete.cli.completing import make  # a second: only when the table can be read
+
     if not missing:
         talk.note("nothing is missing in the columns used; the table is written as it is.")
-    if missing or save or report:
-        with talk.working(f"completing {missing} cells by {method}"):
-            completed = estimator.fit_transform(frame)
-    made = given.completed(completed)
+    # Where nothing is missing and nothing is kept, the cheapest method gives the same.
+    estimator = make(method if missing or save or report else "mean", seed)
+    with talk.working(f"completing {missing} cells by {method}"):
+        made = given.completed(estimator.fit_transform(frame))
     # All is made before anything is written: a run that fails leaves nothing half done.
     model = _model(estimator) if save else None
     sentences, found, page = _report(report, estimator, method, given, made, ids or [], talk)
@@ -190,12 +183,6 @@ def _check_possible(method: str, report: str | None, save: str | None) -> None:
             raise Failure("The trees of forest cannot be saved; choose another method.", MISUSED)
 
 
-def _estimator(method: str, seed: int) -> Any:
-    from polycomplete.cli.completing import make
-
-    return make(method, seed)
-
-
 def _report(
     path: str | None,
     estimator: Any,
@@ -209,9 +196,9 @@ def _report(
     from polycomplete.cli.reading import row_labels
     from polycomplete.report import Report
 
-    word, labels = row_labels(given, ids)
     text, facts = f"Completed {given.name} by {method} in {talk.seconds:.1f} s.", {}
     try:
+        word, labels = row_labels(given, ids)
         report = Report(
             estimator,
             given.frame,
@@ -232,9 +219,9 @@ def _report(
 def _facts(summary: dict[str, Any]) -> dict[str, Any]:
     """Return what the text of a report says, for scripts."""
     loose = summary["undetermined_rows"]
-    facts = {name: summary["table"][name] for name in COUNTS}
-    facts |= {name: summary[name] for name in TRUST}
-    return facts | {"undetermined_rows": loose and loose["count"]}
+    counts = {name: n for name, n in summary["table"].items() if name not in NOT_COUNTED}
+    trust = {name: summary[name] for name in TRUST}
+    return counts | trust | {"undetermined_rows": loose and loose["count"]}
 
 
 def _write_report(content: bytes, path: str, force: bool, talk: Talk) -> None:
