@@ -12,7 +12,7 @@ import polycomplete
 
 ROOT = Path(polycomplete.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
-OPTIONAL = ["pandas", "polars", "pyarrow", "matplotlib", "torch", "cupy", "dask"]
+OPTIONAL = ["pandas", "polars", "pyarrow", "matplotlib", "torch", "dask"]
 #: A program that hides the libraries named on its command line, then completes a matrix.
 HIDDEN = """
 import sys

@@ -12,7 +12,7 @@ __all__: list[str] = []
 LIBRARIES = [
     "numpy", "scipy", "scikit-learn", "array-api-compat", "narwhals",
     "polars", "pandas", "pyarrow", "fastexcel", "xlsxwriter",
-    "skops", "typer", "rich", "matplotlib", "jinja2", "dask", "torch", "cupy",
+    "skops", "typer", "rich", "matplotlib", "jinja2", "dask", "torch",
 ]  # fmt: skip
 
 
