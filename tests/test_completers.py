@@ -191,16 +191,16 @@ def test_grid_search_reaches_the_kernel(problem, quick):
     assert first != second
 
 
-def test_with_noise_observed_entries_move_only_when_asked(draw):
+def test_with_noise_observed_entries_stay_and_residuals_denoise_them(draw):
     clean = draw(n=60, m=8, seed=0).truth
     noisy = draw(n=60, m=8, seed=0, noise=0.05)
     mask, X = noisy.mask, noisy.X
-    keep = PMC(noise=10.0, smoothing=1e-4, random_state=0)
-    move = clone(keep).set_params(denoise=True)
-    kept, moved = keep.fit_transform(X), move.fit_transform(X)
-    assert bits(kept[mask]) == bits(X[mask])
-    np.testing.assert_allclose(keep.residual_[mask], (X - moved)[mask], rtol=0, atol=1e-12)
-    assert (keep.residual_[~mask] == 0).all()
+    pmc = PMC(noise=10.0, smoothing=1e-4, random_state=0)
+    completed = pmc.fit_transform(X)
+    assert bits(completed[mask]) == bits(X[mask])
+    assert (pmc.residual_[~mask] == 0).all()
+    moved = completed - pmc.residual_
+    np.testing.assert_allclose(moved, pmc.model_.scaler.undo(pmc.model_.rows), atol=1e-12)
     assert np.linalg.norm((moved - clean)[mask]) < 0.6 * np.linalg.norm((X - clean)[mask])
 
 

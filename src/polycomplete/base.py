@@ -124,10 +124,6 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         """Complete a float64 matrix whose columns all vary and whose rows all have something."""
         raise NotImplementedError
 
-    def _kept_as_observed(self, mask: np.ndarray) -> np.ndarray:
-        """Return the entries that ``fit_transform`` gives back as they came."""
-        return mask
-
     def set_params(self, **params: Any) -> Self:
         """Set parameters, nested ones (``kernel__width``) on a copy of the part they belong to.
 
@@ -171,7 +167,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
             As X; what :meth:`set_output` says, where it was called.
         """
         matrix, mask, completed = self._fit(X)
-        return self._deliver(X, matrix, self._kept_as_observed(mask), mask, completed)
+        return self._deliver(X, matrix, mask, completed)
 
     def transform(self, X: Any) -> Any:
         """Complete new rows, each by itself, against the fitted ones.
@@ -193,7 +189,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         matrix, mask = self._validate(X, reset=False, fewest=fewest)
         completed = chosen(mask, matrix, self._fill())
         self._complete_rows(completed, mask)
-        return self._deliver(X, matrix, mask, mask, completed)
+        return self._deliver(X, matrix, mask, completed)
 
     def _complete_rows(self, completed: np.ndarray, mask: np.ndarray) -> None:
         """Complete rows by the model, writing into ``completed``."""
@@ -317,19 +313,12 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         """Return what stands in a column where nothing better is known."""
         return np.nan_to_num(self.statistics_, nan=0.0)
 
-    def _deliver(
-        self,
-        X: Any,
-        matrix: np.ndarray,
-        kept: np.ndarray,
-        mask: np.ndarray,
-        completed: np.ndarray,
-    ) -> Any:
+    def _deliver(self, X: Any, matrix: np.ndarray, mask: np.ndarray, completed: np.ndarray) -> Any:
         """Put the observed entries back, drop what is dropped, return the user's kind of table.
 
         ``completed`` is not needed afterwards: it becomes the result.
         """
-        final = chosen(kept, matrix, completed, into=completed).astype(matrix.dtype, copy=False)
+        final = chosen(mask, matrix, completed, into=completed).astype(matrix.dtype, copy=False)
         if len(self._kept) < final.shape[1]:
             final = final[:, self._kept]
         if self.add_indicator:

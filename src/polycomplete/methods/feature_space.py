@@ -27,7 +27,6 @@ class _InFeatureSpace(Completer):
         smoothing: float | str = "auto",
         noise: float | None = None,
         solver: Continuation | Sweeps | AdamPlus | None = None,
-        denoise: bool = False,
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
@@ -41,7 +40,6 @@ class _InFeatureSpace(Completer):
         self.smoothing = smoothing
         self.noise = noise
         self.solver = solver
-        self.denoise = denoise
         self.missing_values = missing_values
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
@@ -125,7 +123,6 @@ class PMC(_InFeatureSpace):
         smoothing: float | str = "auto",
         noise: float | None = None,
         solver: Continuation | Sweeps | AdamPlus | None = None,
-        denoise: bool = False,
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
@@ -141,7 +138,6 @@ class PMC(_InFeatureSpace):
             smoothing=smoothing,
             noise=noise,
             solver=solver,
-            denoise=denoise,
             missing_values=missing_values,
             add_indicator=add_indicator,
             keep_empty_features=keep_empty_features,
@@ -195,7 +191,6 @@ class VMC(Completer):
         smoothing: float | str = "auto",
         noise: float | None = None,
         solver: IRLS | Continuation | None = None,
-        denoise: bool = False,
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
@@ -209,7 +204,6 @@ class VMC(Completer):
         self.smoothing = smoothing
         self.noise = noise
         self.solver = solver
-        self.denoise = denoise
         BaseCompleter.__init__(
             self,
             scale=scale,
