@@ -187,6 +187,23 @@ def test_names_are_loaded_when_they_are_used():
         _ = polycomplete.PCM
 
 
+def test_importing_leaves_the_memory_allocator_alone():
+    code = """
+import ctypes
+
+class Watched(ctypes.CDLL):
+    def __getattr__(self, name):
+        if name == "mallopt":
+            print(name)
+        return super().__getattr__(name)
+
+ctypes.CDLL = Watched
+import polycomplete.methods, polycomplete.dask
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+
+
 def test_importing_the_package_alone_loads_nothing_heavy():
     code = "import sys, polycomplete; print({'numpy', 'sklearn'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
