@@ -117,6 +117,11 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
     _column_groups: np.ndarray | None = None
     _record: Record | None
 
+    @property
+    def _remedy(self) -> str:
+        """What may help where a fit did not converge."""
+        return "more (max_iter=...) or a larger smoothing"
+
     def _check_params(self) -> None:
         """Raise where a parameter of the method is wrong, even if there is nothing to fit."""
 
@@ -280,7 +285,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         # scikit-learn wants at least one, also where there was nothing to do.
         self.result_, self.n_iter_ = result, max(result.iterations, 1)
         self.row_determined_[rows] &= determined
-        warn_unconverged(result)
+        warn_unconverged(result, self._remedy)
 
     def _blank_deviation(self, completed: np.ndarray, mask: np.ndarray) -> np.ndarray:
         """Return how far cells may be off before anything was completed."""

@@ -175,6 +175,14 @@ class Completer(BlockCompleter):
     def _check_params(self) -> None:
         self._recipe(seed=0)
 
+    @property
+    def _remedy(self) -> str:
+        solver = self.solver
+        if solver is None:
+            solver = Sweeps() if isinstance(self.engine_, Landmark) else self._default_solver()
+        limit = "rounds" if isinstance(solver, Continuation) else "max_iter"
+        return f"more (solver={type(solver).__name__}({limit}=...)) or a larger smoothing"
+
     @all_or_nothing
     def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         self._lies_on = name_of(X)
