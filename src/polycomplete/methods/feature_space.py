@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from polycomplete.base import BaseCompleter
 from polycomplete.completers import Completer
 from polycomplete.exact import Exact
 from polycomplete.kernels import RBF, Kernel, Polynomial
@@ -33,18 +32,20 @@ class _InFeatureSpace(Completer):
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
-        self.kernel = kernel
         self.p = p
-        self.engine = engine
-        self.scale = scale
-        self.smoothing = smoothing
-        self.noise = noise
-        self.solver = solver
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.random_state = random_state
-        self.verbose = verbose
+        super().__init__(
+            kernel=kernel,
+            engine=engine,
+            solver=solver,
+            scale=scale,
+            smoothing=smoothing,
+            noise=noise,
+            missing_values=missing_values,
+            add_indicator=add_indicator,
+            keep_empty_features=keep_empty_features,
+            random_state=random_state,
+            verbose=verbose,
+        )
 
     def _weights(self) -> Weights:
         raise NotImplementedError
@@ -200,13 +201,12 @@ class VMC(Completer):
         self.degree = degree
         self.offset = offset
         self.p = p
-        self.engine = engine
-        self.smoothing = smoothing
-        self.noise = noise
-        self.solver = solver
-        BaseCompleter.__init__(
-            self,
+        super().__init__(
+            engine=engine,
+            solver=solver,
             scale=scale,
+            smoothing=smoothing,
+            noise=noise,
             missing_values=missing_values,
             add_indicator=add_indicator,
             keep_empty_features=keep_empty_features,
