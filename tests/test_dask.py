@@ -6,6 +6,7 @@ import threading
 import time
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import dask
 import dask.array as da
@@ -17,7 +18,7 @@ from distributed import Client, LocalCluster
 from numpy.testing import assert_array_equal
 
 from polycomplete import LRMC, PMC, Landmark, datasets, masks
-from polycomplete.dask import complete_parquet, connected, fit, transform
+from polycomplete.dask import complete_parquet, connected, fit, partitions, transform
 from polycomplete.dask.cluster import compute
 
 NAMES = list("abcdef")
@@ -119,6 +120,19 @@ def test_any_fitted_completer_completes_partitions(frame):
     lrmc = LRMC().fit(frame)
     found = transform(lrmc, dd.from_pandas(frame, npartitions=3)).compute()
     pd.testing.assert_frame_equal(found, lrmc.transform(frame))
+
+
+def test_worker_processes_alone_keep_freed_memory(monkeypatch):
+    fitted, calls = LRMC().fit([[1.0, 2.0], [2.0, 4.0]]), []
+    library = SimpleNamespace(mallopt=lambda *given: calls.append(given))
+    monkeypatch.setattr(partitions, "CDLL", lambda name: library)
+    for parent, count in ((None, 0), (object(), 2)):
+        monkeypatch.setattr(partitions, "parent_process", lambda parent=parent: parent)
+        partitions._keep_freed_memory.cache_clear()
+        for _ in range(2):  # once for each process
+            partitions.complete([[3.0, np.nan]], fitted, "Partition 0")
+        assert len(calls) == count
+    partitions._keep_freed_memory.cache_clear()
 
 
 def test_nothing_is_computed_before_it_is_asked_for(frame):

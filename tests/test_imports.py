@@ -12,7 +12,7 @@ import polycomplete
 
 ROOT = Path(polycomplete.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
-OPTIONAL = ["pandas", "polars", "pyarrow", "matplotlib", "torch", "cupy", "dask", "pooch"]
+OPTIONAL = ["pandas", "polars", "pyarrow", "matplotlib", "torch", "dask", "pooch"]
 #: A program that hides the libraries named on its command line, then completes a matrix.
 HIDDEN = """
 import sys
@@ -183,6 +183,23 @@ def test_names_are_loaded_when_they_are_used():
     assert set(polycomplete.__all__) <= set(dir(polycomplete))
     with pytest.raises(AttributeError, match="no attribute 'PCM'"):
         _ = polycomplete.PCM
+
+
+def test_importing_leaves_the_memory_allocator_alone():
+    code = """
+import ctypes
+
+class Watched(ctypes.CDLL):
+    def __getattr__(self, name):
+        if name == "mallopt":
+            print(name)
+        return super().__getattr__(name)
+
+ctypes.CDLL = Watched
+import polycomplete.methods, polycomplete.dask
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == ""
 
 
 def test_importing_the_package_alone_loads_nothing_heavy():

@@ -11,6 +11,7 @@ from polycomplete import (
     PMC,
     SRMC,
     VMC,
+    Completer,
     Exact,
     Polynomial,
     datasets,
@@ -130,6 +131,11 @@ def test_kfmc_learns_on_some_rows_and_completes_them_all(curve):
     X, mask, given = curve
     completer = KFMC(max_rows=150, random_state=0)
     assert metrics.rse(X, completer.fit_transform(given), mask) < 0.1
+
+
+@pytest.mark.parametrize("cls", [PMC, NLMC, VMC])
+def test_a_composition_has_all_that_its_parent_has(cls):
+    assert vars(Completer()).keys() <= vars(cls()).keys()
 
 
 @pytest.mark.parametrize("cls", [PMC, NLMC, KFMC])

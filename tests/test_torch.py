@@ -136,16 +136,16 @@ def test_what_is_missing_is_said(monkeypatch):
     with pytest.raises(ValueError, match='device must be "cpu", "cuda"'):
         PMC(engine=Landmark(device="gpu0")).fit(np.eye(5))
     with pytest.raises(ValueError, match="device must be"):
-        find_device("cupy:cpu")
+        find_device("cupy:cuda")
     monkeypatch.setattr(devices, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match="needs torch or cupy; install it by python -m pip"):
+    with pytest.raises(ImportError, match="needs PyTorch; install it by python -m pip"):
         find_device("cuda")
     assert devices.any_card() is None
     monkeypatch.setattr(devices, "find_spec", lambda name: name == "torch" or None)
-    monkeypatch.setattr(devices, "_count", lambda library: 1)
-    with pytest.raises(RuntimeError, match=r"torch found 1 GPUs here; use device=.cpu."):
+    monkeypatch.setattr(devices, "_count", lambda: 1)
+    with pytest.raises(RuntimeError, match=r"PyTorch found 1 GPUs here; use device=.cpu."):
         find_device("cuda:3")
-    assert devices.any_card() == "torch:cuda"
+    assert devices.any_card() == "cuda"
 
 
 def test_few_rows_stay_on_the_host(monkeypatch):

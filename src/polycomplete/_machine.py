@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,7 +24,6 @@ SMALL = 1200
 TILE = 24
 MANY_ENTRIES = 10_000_000  # of a matrix, from which on threads pay for one pass over it
 PART_ENTRIES = 2**20  # of it that are worked on at a time
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of mallopt
 
 Part = TypeVar("Part")
 Done = TypeVar("Done")
@@ -138,20 +136,3 @@ def blas_threads_for(n_rows: int) -> Iterator[None]:
         return
     with blas_threads(1):
         yield
-
-
-def _keep_freed_memory() -> None:
-    """Make the C library keep what arrays give back, instead of returning it to the system.
-
-    glibc asks the system for the memory of every array above a threshold, and fresh memory can
-    cost more than the arithmetic on it. By itself the threshold grows with what is freed, but not
-    in processes that were started with other settings, as Dask's workers are: half as fast.
-    Elsewhere nothing happens.
-    """
-    with suppress(OSError, AttributeError):
-        mallopt = ctypes.CDLL("libc.so.6").mallopt
-        mallopt(M_MMAP_THRESHOLD, 32 * 2**20)
-        mallopt(M_TRIM_THRESHOLD, 64 * 2**20)
-
-
-_keep_freed_memory()

@@ -13,21 +13,21 @@ from sklearn.exceptions import ConvergenceWarning
 from polycomplete.solvers import Result
 
 
-def warn_unconverged(result: Result) -> None:
+def warn_unconverged(result: Result, remedy: str) -> None:
     """Say once that a run did not converge, with the remedy; not where a callback ended it."""
     if result.stop == "max_iter":
-        remedy = (
+        said = (
             f"did not converge in {result.iterations} iterations; the completion may improve with "
-            "more (max_iter=... or rounds=... of the solver) or with a larger smoothing."
+            f"{remedy}."
         )
     elif result.stop == "time_limit":
-        remedy = (
+        said = (
             f"reached its time limit at smoothing {result.smoothing:.0e}, before it converged; "
             "allow more time or fit on fewer rows."
         )
     else:
         return
-    warn(f"The solver {remedy}", ConvergenceWarning)
+    warn(f"The solver {said}", ConvergenceWarning)
 
 
 def warn_dropped(names: list[str]) -> None:

@@ -120,16 +120,17 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
     #: Numbers of columns that say one thing together, as the indicators of a category do.
     _column_groups: np.ndarray | None = None
 
+    @property
+    def _remedy(self) -> str:
+        """What may help where a fit did not converge."""
+        return "more (max_iter=...) or a larger smoothing"
+
     def _check_params(self) -> None:
         """Raise where a parameter of the method is wrong, even if there is nothing to fit."""
 
     def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
         """Complete a float64 matrix whose columns all vary and whose rows all have something."""
         raise NotImplementedError
-
-    def _kept_as_observed(self, mask: np.ndarray) -> np.ndarray:
-        """Return the entries that ``fit_transform`` gives back as they came."""
-        return mask
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, nested ones (``kernel__width``) on a copy of the part they belong to.
@@ -174,7 +175,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
             As X; what :meth:`set_output` says, where it was called.
         """
         matrix, mask, completed = self._fit(X)
-        return self._deliver(X, matrix, self._kept_as_observed(mask), mask, completed)
+        return self._deliver(X, matrix, mask, completed)
 
     def transform(self, X: Any) -> Any:
         """Complete new rows, each by itself, against the fitted ones.
@@ -196,7 +197,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         matrix, mask = self._validate(X, reset=False, fewest=fewest)
         completed = chosen(mask, matrix, self._fill())
         self._complete_rows(completed, mask)
-        return self._deliver(X, matrix, mask, mask, completed)
+        return self._deliver(X, matrix, mask, completed)
 
     def _probe(self) -> None:
         """Raise where what was learned does not fit together, as in a changed file."""
@@ -303,7 +304,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         # scikit-learn wants at least one, also where there was nothing to do.
         self.result_, self.n_iter_ = result, max(result.iterations, 1)
         self.row_determined_[rows] &= determined
-        warn_unconverged(result)
+        warn_unconverged(result, self._remedy)
 
     def _blank_deviation(self, completed: np.ndarray, mask: np.ndarray) -> np.ndarray:
         """Return how far cells may be off before anything was completed."""
@@ -336,19 +337,12 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         """Return what stands in a column where nothing better is known."""
         return np.nan_to_num(self.statistics_, nan=0.0)
 
-    def _deliver(
-        self,
-        X: Any,
-        matrix: np.ndarray,
-        kept: np.ndarray,
-        mask: np.ndarray,
-        completed: np.ndarray,
-    ) -> Any:
+    def _deliver(self, X: Any, matrix: np.ndarray, mask: np.ndarray, completed: np.ndarray) -> Any:
         """Put the observed entries back, drop what is dropped, return the user's kind of table.
 
         ``completed`` is not needed afterwards: it becomes the result.
         """
-        final = chosen(kept, matrix, completed, into=completed).astype(matrix.dtype, copy=False)
+        final = chosen(mask, matrix, completed, into=completed).astype(matrix.dtype, copy=False)
         if len(self._kept) < final.shape[1]:
             final = final[:, self._kept]
         if self.add_indicator:

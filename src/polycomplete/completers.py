@@ -69,10 +69,8 @@ class Completer(BlockCompleter):
         stay. It plays the part of a noise level. "auto" chooses it by hiding observed entries.
     noise : float, optional
         λ of the noisy formulation: observed entries may move and pay λ/2 (x̂ − x)² in scaled
-        units. By default they are kept.
-    denoise : bool, default=False
-        With ``noise``: ``fit_transform`` returns the moved values of the observed entries too;
-        ``transform`` never moves what was observed.
+        units. By default they are kept. The answer has them as given in any case; the moved
+        values are ``X - completer.residual_``.
     missing_values : float, default=nan
         A number that stands for a missing entry, besides NaN and None.
     add_indicator : bool, default=False
@@ -105,7 +103,8 @@ class Completer(BlockCompleter):
     row_determined_ : ndarray of bool, shape (n_samples,)
         False for training rows that their observed entries do not determine.
     residual_ : ndarray of shape (n_samples, n_features)
-        With ``noise``: observed minus moved value; 0 on missing entries.
+        With ``noise``: observed minus moved value, so that ``fit_transform(X) - residual_`` is
+        the denoised matrix; 0 on missing entries.
     held_out_ : HeldOut or None
         ``rows``, ``columns``, ``truth`` and ``completed`` of observed entries that the fit had
         hidden to choose its settings; None where it chose nothing.
@@ -137,7 +136,6 @@ class Completer(BlockCompleter):
         scale: str | None = "auto",
         smoothing: float | str = "auto",
         noise: float | None = None,
-        denoise: bool = False,
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
@@ -150,7 +148,6 @@ class Completer(BlockCompleter):
         self.solver = solver
         self.smoothing = smoothing
         self.noise = noise
-        self.denoise = denoise
         super().__init__(
             scale=scale,
             missing_values=missing_values,
@@ -177,6 +174,14 @@ class Completer(BlockCompleter):
 
     def _check_params(self) -> None:
         self._recipe(seed=0)
+
+    @property
+    def _remedy(self) -> str:
+        solver = self.solver
+        if solver is None:
+            solver = Sweeps() if isinstance(self.engine_, Landmark) else self._default_solver()
+        limit = "rounds" if isinstance(solver, Continuation) else "max_iter"
+        return f"more (solver={type(solver).__name__}({limit}=...)) or a larger smoothing"
 
     @all_or_nothing
     def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -214,9 +219,6 @@ class Completer(BlockCompleter):
     def _most_rows(self, n_rows: int, n_columns: int) -> int | None:
         engine = self._engine(self._kernel(), n_rows, n_columns)
         return int(engine.max_rows) if isinstance(engine, Landmark) else None
-
-    def _kept_as_observed(self, mask: np.ndarray) -> np.ndarray:
-        return np.zeros_like(mask) if self.denoise and self.noise is not None else mask
 
     def path(self, X: Any) -> Iterator[tuple[float, np.ndarray]]:
         """Yield the smoothing and X completed, from coarse to fine, without fitting.

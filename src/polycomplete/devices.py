@@ -1,7 +1,7 @@
-"""Where arrays live while rows are completed: NumPy on the host, PyTorch or CuPy on a card.
+"""Where arrays live while rows are completed: NumPy on the host, PyTorch on a GPU.
 
 The numerical code is written against the array API and runs wherever its arrays are. What differs
-between libraries and is not arithmetic stands here: the way to the card and back, what is free
+between libraries and is not arithmetic stands here: the way to the GPU and back, what is free
 there, and how copies of one block overlap with the work on another.
 """
 
@@ -18,13 +18,13 @@ from threading import local
 from typing import Any, TypeVar
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_cupy_array, is_torch_array
+from array_api_compat import array_namespace, device, is_torch_array
 
 from polycomplete._machine import free_memory
 
-__all__ = ["Device", "find_device", "from_host", "is_foreign", "name_of", "to_host"]
+__all__ = ["Device", "find_device", "from_host", "name_of", "to_host"]
 
-NAME = re.compile(r"(?:(torch|cupy):)?((?<!cupy:)cpu|cuda(?::(\d+))?)")
+NAME = re.compile(r"(?:torch:)?(cpu|cuda(?::(\d+))?)")
 
 Part = TypeVar("Part")
 Done = TypeVar("Done")
@@ -60,47 +60,24 @@ class Device:
         """Return the bytes that are free there."""
         return free_memory()
 
-    def stream(self) -> AbstractContextManager[Any]:
-        """Return a queue of work of its own, to be entered."""
-        return nullcontext()
-
     def each(self, work: Callable[[Part], Done], parts: Iterable[Part]) -> Iterator[Done]:
         """Work on one part after the other, in their order."""
         return map(work, parts)
 
 
-class Card(Device):
-    """A device with memory of its own: parts of the data travel while others are worked on."""
-
-    is_host = False
-    at_once = 2
-
-    def each(self, work: Callable[[Part], Done], parts: Iterable[Part]) -> Iterator[Done]:
-        """Work on parts by a few threads, each with a queue of its own on the card."""
-        own = local()
-
-        def queued(part: Part) -> Done:
-            if not hasattr(own, "stream"):
-                own.stream = self.stream()
-            with own.stream:
-                return work(part)
-
-        coming = iter(parts)
-        with ThreadPoolExecutor(self.at_once) as executor:
-            running = [executor.submit(queued, part) for part in islice(coming, self.at_once)]
-            while running:
-                yield running.pop(0).result()
-                running += [executor.submit(queued, part) for part in islice(coming, 1)]
-
-
-class TorchDevice(Card):
+class TorchDevice(Device):
     """A device of PyTorch: a GPU, or the CPU by PyTorch's own routines.
+
+    Parts of the data travel while others are worked on.
 
     Parameters
     ----------
     name : str
         As PyTorch names it.
     """
+
+    is_host = False
+    at_once = 2
 
     def __init__(self, name: str):
         self.torch = import_module("torch")
@@ -131,37 +108,22 @@ class TorchDevice(Card):
             return nullcontext()
         return self.torch.cuda.stream(self.torch.cuda.Stream(self.device))
 
+    def each(self, work: Callable[[Part], Done], parts: Iterable[Part]) -> Iterator[Done]:
+        """Work on parts by a few threads, each with a queue of its own on the GPU."""
+        own = local()
 
-class CupyDevice(Card):
-    """A GPU through CuPy.
+        def queued(part: Part) -> Done:
+            if not hasattr(own, "stream"):
+                own.stream = self.stream()
+            with own.stream:
+                return work(part)
 
-    Parameters
-    ----------
-    number : int
-        Which one.
-    """
-
-    def __init__(self, number: int = 0):
-        self.cupy = import_module("cupy")
-        self.device = self.cupy.cuda.Device(number)
-
-    def put(self, A: np.ndarray) -> Any:
-        """Return an array on the device."""
-        with self.device:
-            return self.cupy.array(A)
-
-    def get(self, A: Any) -> np.ndarray:
-        """Return an array of the device as NumPy's."""
-        return self.cupy.asnumpy(A)
-
-    def free_memory(self) -> int:
-        """Return what the device has left."""
-        return self.device.mem_info[0]
-
-    def stream(self) -> AbstractContextManager[Any]:
-        """Return a CUDA stream."""
-        with self.device:
-            return self.cupy.cuda.Stream(non_blocking=True)
+        coming = iter(parts)
+        with ThreadPoolExecutor(self.at_once) as executor:
+            running = [executor.submit(queued, part) for part in islice(coming, self.at_once)]
+            while running:
+                yield running.pop(0).result()
+                running += [executor.submit(queued, part) for part in islice(coming, 1)]
 
 
 def find_device(name: str | None) -> Device:
@@ -170,9 +132,8 @@ def find_device(name: str | None) -> Device:
     Parameters
     ----------
     name : str or None
-        "cpu" or None for NumPy; "cuda" or "cuda:1" for a GPU, by PyTorch, or by CuPy where PyTorch
-        is not installed. "torch:" or "cupy:" before it choose the library: "torch:cpu",
-        "cupy:cuda:0".
+        "cpu" or None for NumPy; "cuda" or "cuda:1" for a GPU, by PyTorch; "torch:cpu" for the CPU
+        by PyTorch.
 
     Returns
     -------
@@ -192,71 +153,36 @@ def find_device(name: str | None) -> Device:
     found = NAME.fullmatch(str(name))
     if found is None:
         raise ValueError(f'device must be "cpu", "cuda" or "cuda:1" and the like, got {name!r}.')
-    library, kind, number = found.groups()
-    return _find(library, kind, int(number or 0))
-
-
-def _find(library: str | None, kind: str, number: int) -> Device:
-    """Return a device, or say what is missing."""
-    wanted = [library] if library else ["torch", "cupy"]
-    there = [each for each in wanted if find_spec(each) is not None]
-    if not there:
+    if find_spec("torch") is None:
         raise ImportError(
-            f"device={kind!r} needs {' or '.join(wanted)}; install it by python -m pip install "
-            f"{'torch' if 'torch' in wanted else 'cupy-cuda12x'}."
+            f"device={name!r} needs PyTorch; install it by python -m pip install torch."
         )
-    if kind == "cpu" and "torch" in there:
+    kind, number = found[1], int(found[2] or 0)
+    if kind == "cpu":
         return TorchDevice("cpu")
-    counts = {each: _count(each) for each in there}
-    for each, count in counts.items():
-        if number < count:
-            return TorchDevice(f"cuda:{number}") if each == "torch" else CupyDevice(number)
-    raise RuntimeError(
-        f"device={kind!r}: {' and '.join(counts)} found {max(counts.values())} GPUs here; use "
-        'device="cpu", or a build of the library and a driver that fit the card.'
-    )
+    if number >= _count():
+        raise RuntimeError(
+            f"device={name!r}: PyTorch found {_count()} GPUs here; use "
+            'device="cpu", or a build of PyTorch and a driver that fit the GPU.'
+        )
+    return TorchDevice(f"cuda:{number}")
 
 
-def _count(library: str) -> int:
-    """Return how many GPUs a library sees."""
+def _count() -> int:
+    """Return how many GPUs PyTorch sees."""
     try:
-        if library == "torch":
-            return import_module("torch").cuda.device_count()
-        return import_module("cupy").cuda.runtime.getDeviceCount()
-    except Exception:  # no driver, or one that does not fit: each library has errors of its own
+        return import_module("torch").cuda.device_count()
+    except Exception:  # no driver, or one that does not fit
         return 0
 
 
 def any_card() -> str | None:
     """Return the name of a GPU that can be used, None where there is none."""
-    for library in ("torch", "cupy"):
-        if find_spec(library) is not None and _count(library):
-            return f"{library}:cuda"
-    return None
-
-
-def is_foreign(X: Any) -> bool:
-    """Return whether X is a tensor of PyTorch or an array of CuPy.
-
-    Parameters
-    ----------
-    X : object
-        Anything.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> is_foreign(np.ones(2)), is_foreign([1.0])
-    (False, False)
-    """
-    return is_torch_array(X) or is_cupy_array(X)
+    return "cuda" if find_spec("torch") is not None and _count() else None
 
 
 def name_of(X: Any) -> str | None:
-    """Return the name of the card an array lies on; None for the host.
+    """Return the name of the GPU a tensor lies on; None for the host.
 
     Parameters
     ----------
@@ -272,9 +198,7 @@ def name_of(X: Any) -> str | None:
     >>> name_of(np.ones(2)) is None
     True
     """
-    if is_torch_array(X) and X.is_cuda:
-        return f"torch:cuda:{X.get_device()}"
-    return f"cupy:cuda:{X.device.id}" if is_cupy_array(X) else None
+    return f"cuda:{X.get_device()}" if is_torch_array(X) and X.is_cuda else None
 
 
 def to_host(X: Any) -> np.ndarray:
@@ -283,7 +207,7 @@ def to_host(X: Any) -> np.ndarray:
     Parameters
     ----------
     X : array
-        Of PyTorch, CuPy, or another library that NumPy can read.
+        Of PyTorch, or another library that NumPy can read.
 
     Returns
     -------
@@ -294,9 +218,7 @@ def to_host(X: Any) -> np.ndarray:
     >>> to_host(np.ones(2))
     array([1., 1.])
     """
-    if is_torch_array(X):
-        return X.detach().cpu().numpy()
-    return X.get() if is_cupy_array(X) else np.asarray(X)
+    return X.detach().cpu().numpy() if is_torch_array(X) else np.asarray(X)
 
 
 def from_host(A: np.ndarray, like: Any) -> Any:

@@ -12,10 +12,11 @@ from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
+from array_api_compat import is_torch_array
 from scipy import sparse
 
 from polycomplete._machine import in_threads, row_parts
-from polycomplete.devices import from_host, is_foreign, to_host
+from polycomplete.devices import from_host, to_host
 
 __all__ = ["column_labels", "find_missing", "is_missing", "like_input", "to_matrix"]
 
@@ -58,7 +59,7 @@ def to_matrix(X: Any, exact: bool = False) -> np.ndarray:
             "Sparse input is not supported, because its zeros would count as observed entries; "
             "pass X.toarray() with NaN where entries are missing."
         )
-    if is_foreign(X):
+    if is_torch_array(X):
         X = to_host(X)
     frame = _frame(X)
     if frame is not None:
@@ -265,7 +266,7 @@ def like_input(result: np.ndarray, X: Any, names: Any) -> Any:
     >>> like_input(np.ones((1, 2)), pl.DataFrame({"a": [0], "b": [0]}), ["a", "b"]).columns
     ['a', 'b']
     """
-    if is_foreign(X):
+    if is_torch_array(X):
         return from_host(result, X)
     frame = _frame(X)
     if frame is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from polycomplete.base import BaseCompleter
 from polycomplete.completers import Completer
 from polycomplete.exact import Exact
 from polycomplete.kernels import RBF, Kernel, Polynomial
@@ -27,26 +26,26 @@ class _InFeatureSpace(Completer):
         smoothing: float | str = "auto",
         noise: float | None = None,
         solver: Continuation | Sweeps | AdamPlus | None = None,
-        denoise: bool = False,
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
-        self.kernel = kernel
         self.p = p
-        self.engine = engine
-        self.scale = scale
-        self.smoothing = smoothing
-        self.noise = noise
-        self.solver = solver
-        self.denoise = denoise
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.random_state = random_state
-        self.verbose = verbose
+        super().__init__(
+            kernel=kernel,
+            engine=engine,
+            solver=solver,
+            scale=scale,
+            smoothing=smoothing,
+            noise=noise,
+            missing_values=missing_values,
+            add_indicator=add_indicator,
+            keep_empty_features=keep_empty_features,
+            random_state=random_state,
+            verbose=verbose,
+        )
 
     def _weights(self) -> Weights:
         raise NotImplementedError
@@ -125,7 +124,6 @@ class PMC(_InFeatureSpace):
         smoothing: float | str = "auto",
         noise: float | None = None,
         solver: Continuation | Sweeps | AdamPlus | None = None,
-        denoise: bool = False,
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
@@ -141,7 +139,6 @@ class PMC(_InFeatureSpace):
             smoothing=smoothing,
             noise=noise,
             solver=solver,
-            denoise=denoise,
             missing_values=missing_values,
             add_indicator=add_indicator,
             keep_empty_features=keep_empty_features,
@@ -195,7 +192,6 @@ class VMC(Completer):
         smoothing: float | str = "auto",
         noise: float | None = None,
         solver: IRLS | Continuation | None = None,
-        denoise: bool = False,
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
@@ -205,14 +201,12 @@ class VMC(Completer):
         self.degree = degree
         self.offset = offset
         self.p = p
-        self.engine = engine
-        self.smoothing = smoothing
-        self.noise = noise
-        self.solver = solver
-        self.denoise = denoise
-        BaseCompleter.__init__(
-            self,
+        super().__init__(
+            engine=engine,
+            solver=solver,
             scale=scale,
+            smoothing=smoothing,
+            noise=noise,
             missing_values=missing_values,
             add_indicator=add_indicator,
             keep_empty_features=keep_empty_features,

@@ -140,6 +140,10 @@ class KFMC(SolvedCompleter):
         self.row_determined_[rows] &= ~result.ambiguous
         return self  # a batch takes a few steps only, so that there is nothing to warn of
 
+    @property
+    def _remedy(self) -> str:
+        return "more (max_iter=...) or a larger beta"
+
     def _solver(self, shape: tuple[int, int]) -> KernelFactorisation:
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"kernel must be a Kernel object, got {self.kernel!r}.")

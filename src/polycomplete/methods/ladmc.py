@@ -77,6 +77,10 @@ class LADMC(SolvedCompleter):
             verbose=verbose,
         )
 
+    @property
+    def _remedy(self) -> str:
+        return "a smaller rank"
+
     def _solver(self, shape: tuple[int, int]) -> Lifting:
         return Lifting(
             rank=self.rank,

@@ -63,6 +63,10 @@ class LRMC(SolvedCompleter):
             verbose=verbose,
         )
 
+    @property
+    def _remedy(self) -> str:
+        return "more (max_iter=... of the solver)"
+
     def _solver(self, shape: tuple[int, int]) -> AugmentedLagrangian | SoftImpute:
         if self.solver is None:
             large = shape[0] * shape[1] * min(shape) > LARGE

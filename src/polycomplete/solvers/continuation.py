@@ -56,9 +56,11 @@ class Continuation(BaseEstimator):
         second derivatives are not known "newton" is "quasi-newton"; on data with more than 256
         columns both are L-BFGS without a preconditioner.
     max_iter : int, default=40
-        L-BFGS iterations of a stage, between two renewals of the preconditioner.
+        L-BFGS iterations of a stage, between two renewals of the preconditioner; Newton steps,
+        three in each stage, are not bounded by it.
     rounds : int, default=10
-        How often the last stage may be repeated until it converges.
+        How often the last stage may be repeated until it converges; more of them where a fit did
+        not converge.
     tol : float, default=1e-3
         Converged when the entries move less than this in a round, as a root mean square in units
         of a column's standard deviation.

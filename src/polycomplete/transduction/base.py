@@ -170,7 +170,7 @@ class BaseTransducer(Savable, BaseEstimator):
         weights = list(WEIGHTS) if given is None else [given]
         most = self._most(features.size)
         multiples: list[float | None] = [None]
-        if _is_default(getattr(method, "kernel", None)):
+        if _is_default(method.get_params(deep=False).get("kernel")):
             multiples = list(MULTIPLES)
         per_row = max(1.0, float(mask[known].sum(axis=1).mean()))
         fewest = FEWEST_APART if apart else FEWEST
