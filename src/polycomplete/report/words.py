@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import unicodedata
+import re
 from typing import Any
 
 import numpy as np
@@ -13,22 +13,17 @@ __all__: list[str] = []
 #: A name longer than this is cut.
 LETTERS = 120
 FARTHEST = 3e6  # days from 1970 that are still written as a date
-#: Characters that turn the direction of what follows them.
-TURNS = {"\u202a", "\u202b", "\u202c", "\u202d", "\u202e", "\u2066", "\u2067", "\u2068", "\u2069"}
+#: Characters that end lines or control a terminal, and such as turn the direction of what follows
+#: them or are half a pair.
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+TURNS = re.compile("[\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def clean(name: Any, most: int = LETTERS) -> str:
     """Return a name without control characters, on one line, and not too long."""
     text = str(name)
     text = text if len(text) <= most else text[: most - 1] + "…"
-    return "".join(map(_shown, text))
-
-
-def _shown(letter: str) -> str:
-    kind = unicodedata.category(letter)
-    if kind in ("Cc", "Zl", "Zp"):
-        return " "
-    return "\ufffd" if kind == "Cs" or letter in TURNS else letter
+    return TURNS.sub("\ufffd", CONTROLS.sub(" ", text))
 
 
 def number(value: float | None, digits: int = 3) -> str:
