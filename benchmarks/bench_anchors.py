@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from machine import REFERENCE_EIGH, eigh_seconds, measure, store
 from threadpoolctl import threadpool_limits
 
+from experiments.machine import REFERENCE_EIGH, eigh_seconds, measure, store
 from polycomplete import masks, methods, metrics
 
 HERE = Path(__file__).resolve().parent / "anchors"

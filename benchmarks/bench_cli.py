@@ -14,8 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from machine import store
-
+from experiments.machine import store
 from polycomplete import datasets, masks
 
 PROGRAM = Path(sys.executable).with_name("polycomplete")

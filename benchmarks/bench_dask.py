@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from machine import store
 
+from experiments.machine import store
 from polycomplete import PMC, datasets, masks, metrics
 from polycomplete.dask import complete_parquet, connected
 

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from machine import store
 from sklearn.covariance import ledoit_wolf
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import StratifiedKFold
 
+from experiments.machine import store
 from polycomplete import datasets, masks
 
 Classify = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 from bench_scale import DETERMINED, instance
-from machine import store
 
+from experiments.machine import store
 from polycomplete import PMC, AdamPlus, Exact, Landmark, metrics
 from polycomplete.devices import find_device
 from polycomplete.rows import Holes, deviations, nearest

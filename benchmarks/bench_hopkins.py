@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from bench_anchors import Progress
-from hopkins_report import report_all, report_figure, report_speed, report_ssc
 from joblib import Parallel, delayed
-from machine import measure, store
 from scipy import linalg
 from scipy.sparse.csgraph import laplacian
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from benchmarks.bench_anchors import Progress
+from benchmarks.hopkins_report import report_all, report_figure, report_speed, report_ssc
+from experiments.machine import measure, store
 from polycomplete import SparseSubspaceClustering, SubspaceClusterer, masks, methods, metrics
 from polycomplete.clustering.spectral import eigengap
 from polycomplete.datasets import list_hopkins155, load_hopkins155, make_union_of_subspaces

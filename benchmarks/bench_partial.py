@@ -12,9 +12,9 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from machine import gemm_gflops, measure, store
 from threadpoolctl import threadpool_limits
 
+from experiments.machine import gemm_gflops, measure, store
 from polycomplete import RBF, Exact, Schatten, datasets, masks
 from polycomplete.exact import ExactProblem
 

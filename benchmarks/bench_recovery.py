@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from bench_tables import tables
 from joblib import Parallel, delayed
-from machine import store
 
+from experiments.machine import store
 from polycomplete import PMC, Landmark, datasets, masks, metrics, theory
 from polycomplete.plots import plot_phase_diagram
 

@@ -18,11 +18,11 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from machine import gemm_gflops, measure, store
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer
 from threadpoolctl import threadpool_limits
 
+from experiments.machine import gemm_gflops, measure, store
 from polycomplete import LRMC, PMC, RBF, Landmark, datasets, masks, metrics
 from polycomplete.rows import Holes, learn
 from polycomplete.rows.wide import COUNTED, newton_step, pays

@@ -14,9 +14,9 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from machine import store
 from threadpoolctl import threadpool_limits
 
+from experiments.machine import store
 from polycomplete import AdamPlus, Completer, Schatten, Skip, datasets, masks, metrics
 from polycomplete.penalties import linear_rank
 

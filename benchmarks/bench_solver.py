@@ -10,9 +10,9 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from machine import measure, store
 from threadpoolctl import threadpool_limits
 
+from experiments.machine import measure, store
 from polycomplete import Completer, Continuation, Equal, Ramp, Schatten, datasets, masks, metrics
 
 BASE = {"penalty": Schatten(-0.5, Ramp()), "smoothing": 1e-9, "random_state": 0}

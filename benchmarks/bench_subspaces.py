@@ -18,9 +18,9 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from joblib import Parallel, delayed
-from machine import measure, store
 from threadpoolctl import threadpool_limits
 
+from experiments.machine import measure, store
 from polycomplete import masks, methods, metrics
 
 COLUMNS = 15

@@ -13,13 +13,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from polycomplete.experiments import Plan, reproduce
-from polycomplete.experiments.experiment import Cell
-from polycomplete.experiments.families.labels import LABELS, LOADERS
-from polycomplete.experiments.paper.table1 import EXPERIMENT, FAST, SMALL, THETAS, ours, table
-from polycomplete.experiments.results import Results
-from polycomplete.experiments.rows import OURS
-from polycomplete.experiments.store import Store
+from experiments import Plan, reproduce
+from experiments.experiment import Cell
+from experiments.families.labels import LABELS, LOADERS
+from experiments.paper.table1 import EXPERIMENT, FAST, SMALL, THETAS, ours, table
+from experiments.results import Results
+from experiments.rows import OURS
+from experiments.store import Store
 
 CALIBRATED = 0.05  # expected calibration error on the small tables
 

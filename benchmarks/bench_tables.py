@@ -12,11 +12,11 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from machine import measure, store
 from sklearn import datasets as bundled
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 
+from experiments.machine import measure, store
 from polycomplete import PMC, datasets, masks, metrics
 
 PEERS = {

@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-from machine import store
 from threadpoolctl import threadpool_limits
 
+from experiments.machine import store
 from polycomplete import RBF, Ramp, Schatten, datasets, masks
 from polycomplete.exact import ExactProblem
 

@@ -11,10 +11,10 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from machine import measure, store
 from scipy import ndimage
 from sklearn.datasets import load_digits
 
+from experiments.machine import measure, store
 from polycomplete import LRMC, PMC, RBF, Landmark, masks, metrics
 
 SIDE = 28

@@ -3,21 +3,22 @@
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from polycomplete.experiments import EXPERIMENTS, Plan, reproduce
-from polycomplete.experiments.comparison import against_paper_methods, setting_by_setting
-from polycomplete.experiments.experiment import Cell, Experiment, Family, Task, canonical
-from polycomplete.experiments.progress import Progress, duration
-from polycomplete.experiments.report import Report, Table, Verdict
-from polycomplete.experiments.results import Results, Trial
-from polycomplete.experiments.rows import OURS, PAPER, ROWS, label, make
-from polycomplete.experiments.runner import in_order, run_tasks
-from polycomplete.experiments.store import Store, read_csv
+from experiments import EXPERIMENTS, Plan, reproduce
+from experiments.comparison import against_paper_methods, setting_by_setting
+from experiments.experiment import Cell, Experiment, Family, Task, canonical
+from experiments.progress import Progress, duration
+from experiments.report import Report, Table, Verdict
+from experiments.results import Results, Trial
+from experiments.rows import OURS, PAPER, ROWS, label, make
+from experiments.runner import in_order, run_tasks
+from experiments.store import Store, read_csv
 
 
 def toy(trial=lambda setting, method, seed: {"rse": setting["n"] + seed}, **parts):
@@ -213,27 +214,26 @@ def test_rows_make_estimators(method):
 
 
 def command(*arguments, **more):
-    program = Path(sys.executable).with_name("polycomplete")
-    return subprocess.run(
-        [program, "reproduce", *arguments], capture_output=True, text=True, check=False, **more
-    )
+    call = [sys.executable, "-m", "experiments", *arguments]
+    root = Path(__file__).parents[1]
+    return subprocess.run(call, cwd=root, capture_output=True, text=True, check=False, **more)
 
 
 def test_the_command_lists_runs_refuses_and_resumes(tmp_path):
     listed = command("list")
     assert [line.split()[0] for line in listed.stdout.splitlines()] == [*EXPERIMENTS, "all"]
     asked = ("theory", "--trials", "1", "--out", str(tmp_path))
-    first = command(*asked, "--json")
-    assert (first.returncode, json.loads(first.stdout)["page"]) == (0, str(tmp_path / "index.html"))
+    first = command(*asked)
+    assert (first.returncode, first.stdout) == (0, f"page: {tmp_path / 'index.html'}\n")
     assert "12/12 trials" in first.stderr
     again = command(*asked)
     assert (again.returncode, "add --resume" in again.stderr) == (1, True)
-    resumed = command(*asked, "--resume", "--quiet")
-    assert (resumed.returncode, resumed.stdout, resumed.stderr) == (0, "", "")
+    resumed = command(*asked, "--resume")
+    assert (resumed.returncode, resumed.stderr) == (0, "")
 
 
 def test_without_any_data_the_command_says_how_to_get_them(tmp_path):
-    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "POLYCOMPLETE_DATA": str(tmp_path)}
+    env = os.environ | {"HOME": str(tmp_path), "POLYCOMPLETE_DATA": str(tmp_path)}
     offline = {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"}
     done = command("mocap", "--out", str(tmp_path / "out"), env=env | offline)
     assert done.returncode == 0
@@ -272,5 +272,6 @@ def test_a_missing_library_is_named_before_anything_is_run(tmp_path, monkeypatch
 
 def test_the_list_needs_no_drawing_library():
     code = "import sys; sys.modules['matplotlib'] = None; sys.modules['jinja2'] = None\n"
-    code += "from polycomplete.experiments import listing; listing()"
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    code += "from experiments import listing; listing()"
+    root = Path(__file__).parents[1]
+    subprocess.run([sys.executable, "-c", code], cwd=root, check=True, capture_output=True)

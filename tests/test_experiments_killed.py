@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from polycomplete.experiments.store import Store
+from experiments.store import Store
 
 #: Kills a child that runs the toy experiment, again and again, then lets one come to its end.
 DRIVER = """
 import contextlib, os, random, signal, sys, time
 from pathlib import Path
-from polycomplete.experiments import Plan, reproduce
-from polycomplete.experiments.experiment import Cell, Experiment, Family
-from polycomplete.experiments.report import Report, Table
+from experiments import Plan, reproduce
+from experiments.experiment import Cell, Experiment, Family
+from experiments.report import Report, Table
 
 out, kills = Path(sys.argv[1]), int(sys.argv[2])
 
@@ -61,6 +61,7 @@ def test_ten_kills_change_nothing(tmp_path):
     for name, kills in (("unbroken", 0), ("killed", 10)):
         subprocess.run(
             [sys.executable, "-c", DRIVER, str(tmp_path / name), str(kills)],
+            cwd=Path(__file__).parents[1],
             check=True,
             capture_output=True,
             env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},

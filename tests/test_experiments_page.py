@@ -9,10 +9,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from polycomplete.experiments import EXPERIMENTS
-from polycomplete.experiments.figures.curves import Panel, draw_curves
-from polycomplete.experiments.output import draw, write_output
-from polycomplete.experiments.store import Store
+from experiments import EXPERIMENTS
+from experiments.figures.curves import Panel, draw_curves
+from experiments.output import draw, write_output
+from experiments.store import Store
 
 MEASURES = ("rse", "rae", "error", "published", "default")
 

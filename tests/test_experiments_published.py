@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from polycomplete.experiments import EXPERIMENTS
-from polycomplete.experiments.store import read_csv, results_of
+from experiments import EXPERIMENTS
+from experiments.store import read_csv, results_of
 
 RESULTS = Path(__file__).parents[1] / "docs/results"
 
