@@ -12,7 +12,7 @@ export POLYCOMPLETE_DATA ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo coverage docs test check browser test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads bench-cli \
+.PHONY: help demo coverage docs test test-experiments check browser test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads bench-cli \
 	bench-partial bench-skip bench-tables bench-table1 bench-dermatology bench-hopkins bench-recovery bench-scale bench-wide bench-dask bench-gpu reproduce results pictures clean
 
 help:  ## Show this list
@@ -34,6 +34,9 @@ docs: $(VENV)/.ready  ## The documentation, warnings as errors: out/docs/index.h
 
 test: check  ## Lint, types, tests and doctests (a few minutes)
 	$(PY) -m pytest -n 2
+
+test-experiments: $(VENV)/.ready  ## The longer tests of the paper's experiments (a minute)
+	$(PY) -m pytest -n 2 tests/experiments
 
 coverage: check  ## The tests again, with the lines they reach: twice the time
 	$(PY) -m pytest -n 2 --cov --cov-report=term
@@ -117,11 +120,11 @@ bench-partial: $(VENV)/.ready  ## Partial against full eigendecomposition, growt
 # Half an hour; `make reproduce SCALE=--full` takes days and can be broken off and called again.
 SCALE ?= --quick
 reproduce: $(VENV)/.ready  ## Every figure and table of the paper, and a page: out/reproduce/index.html
-	$(PY) -m experiments all $(SCALE) --jobs $(JOBS) --out $(OUT)/reproduce --resume
+	$(PY) -m experiments all $(SCALE) --jobs $(JOBS) --out $(OUT)/reproduce
 
 results: reproduce  ## Publish that run in docs/results/
 	rm -rf docs/results/figures docs/results/tables
-	cp -r $(addprefix $(OUT)/reproduce/,index.html trials.csv machine.json figures tables) docs/results/
+	cp -r $(addprefix $(OUT)/reproduce/,index.html trials.jsonl figures tables) docs/results/
 
 pictures: demo  ## The pictures of docs/ (two need the paper's data)
 	cp $(OUT)/demo/digits.png docs/

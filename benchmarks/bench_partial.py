@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from experiments.machine import gemm_gflops, measure, store
+from experiments.machine import gemm_gflops, measure
+from experiments.store import save
 from polycomplete import RBF, Exact, Schatten, datasets, masks
 from polycomplete.exact import ExactProblem
 
@@ -62,7 +63,7 @@ def main() -> None:
     for key in ("full", "partial"):
         slope = np.polyfit(np.log([r["n"] for r in big]), np.log([r[key] for r in big]), 1)[0]
         print(f"{key}: seconds grow as n^{slope:.2f}")
-    store(args.out, "partial", rows)
+    save(args.out / "partial.jsonl", rows)
 
 
 if __name__ == "__main__":

@@ -1,33 +1,66 @@
-"""Measuring: seconds, peak memory, and the facts of the machine that go beside a result."""
+"""The facts of the machine that go beside every result, and how seconds and memory are measured."""
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import subprocess
 import time
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy
-import sklearn
 from scipy import linalg
 from threadpoolctl import threadpool_info, threadpool_limits
 
-import polycomplete
-
-# The machine on which the authors' code was timed: seconds of a symmetric eigendecomposition of
-# 1000 × 1000 (float64, one thread), by which seconds are carried over to this machine.
+LIBRARIES = ("polycomplete", "numpy", "scipy", "scikit-learn", "matplotlib")
+#: Seconds of `eigh_seconds` on the machine on which the authors' code was timed: by these their
+#: seconds are carried over to this machine.
 REFERENCE_EIGH = 0.16
 
 
-@dataclass(frozen=True)
-class Measured:
+def facts() -> dict[str, Any]:
+    """Return what a reader must know of the machine and the versions to judge a number."""
+    return {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": {name: _version(name) for name in LIBRARIES},
+        "blas": sorted({f"{i['internal_api']} {i['version']}" for i in threadpool_info()}),
+        "commit": _commit(),
+    }
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or "unknown"
+    return next((x.split(":")[1].strip() for x in lines if x.startswith("model name")), "unknown")
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _commit() -> str:
+    """Return the commit of the code that runs, "unknown" outside a checkout."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    here = Path(__file__).parent
+    try:
+        return subprocess.run(command, cwd=here, capture_output=True, text=True).stdout.strip()
+    except OSError:
+        return "unknown"
+
+
+class Measured(NamedTuple):
     """What a call returned and what it cost."""
 
     value: Any
@@ -37,9 +70,9 @@ class Measured:
 
 
 def measure(call: Callable[[], Any], memory: bool = False) -> Measured:
-    """Run a call; return its value, seconds and, where asked, the peak of what NumPy allocated.
+    """Run a call; return its value, seconds and, if asked, the peak of what NumPy allocated.
 
-    Watching the memory costs some time, so that it is left off where seconds count.
+    Watching the memory costs some time, so it is left off where seconds count.
     """
     if memory:
         tracemalloc.start()
@@ -52,67 +85,23 @@ def measure(call: Callable[[], Any], memory: bool = False) -> Measured:
 
 
 def eigh_seconds(n: int = 1000) -> float:
-    """Return the CPU seconds of the reference eigendecomposition here, on one thread."""
+    """Return the CPU seconds of a symmetric eigendecomposition (float64, one thread)."""
     A = np.random.default_rng(0).standard_normal((n, n))
     A = A @ A.T
     with threadpool_limits(1):
-        linalg.eigh(A, driver="evd")
-        times = []
-        for _ in range(3):
-            begin = time.process_time()
-            linalg.eigh(A, driver="evd")
-            times.append(time.process_time() - begin)
-    return min(times)
+        return min(measure(lambda: linalg.eigh(A, driver="evd")).cpu for _ in range(4))
 
 
 def gemm_gflops(n: int = 1500) -> float:
-    """Return the matrix-product rate of one thread here."""
+    """Return the matrix-product rate of one thread."""
     A = np.random.default_rng(0).standard_normal((n, n))
     with threadpool_limits(1):
-        times = []
-        for _ in range(3):
-            begin = time.perf_counter()
-            A @ A
-            times.append(time.perf_counter() - begin)
-    return 2 * n**3 / min(times) / 1e9
+        return 2e-9 * n**3 / min(measure(lambda: A @ A).wall for _ in range(3))
 
 
-def facts() -> dict[str, Any]:
-    """Return what a reader must know of the machine to judge a number."""
+def speed() -> dict[str, float]:
+    """Return how fast one thread is."""
     return {
-        "cpu": _cpu(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "sklearn": sklearn.__version__,
-        "polycomplete": polycomplete.__version__,
-        "blas": sorted({f"{i['internal_api']} {i['version']}" for i in threadpool_info()}),
-        "commit": _commit(),
         "eigh_1000_seconds": round(eigh_seconds(), 3),
         "gemm_gflops_one_thread": round(gemm_gflops(), 1),
     }
-
-
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next((x.split(":")[1].strip() for x in lines if x.startswith("model name")), "unknown")
-
-
-def _commit() -> str:
-    command = ["git", "describe", "--always", "--dirty"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-
-
-def store(out: Path, name: str, rows: list[dict[str, Any]]) -> None:
-    """Write results with the machine's facts beside them."""
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / f"{name}.json"
-    path.write_text(json.dumps({"machine": facts(), "rows": rows}, indent=1, default=float) + "\n")
-    print(f"results and machine facts in {path}")

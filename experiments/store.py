@@ -1,141 +1,84 @@
-"""Trials on disk, one by one as they finish: what was committed survives whatever ends the run."""
+"""Results on disk: one line of JSON each, written as it is found.
+
+A line with ``machine`` tells of a run; every other line is a result and names its run. Whatever
+ends a run, the lines before stay; stores of several machines are merged by concatenating them.
+"""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+import os
+import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from experiments.experiment import Family, Task
-from experiments.results import Results, Trial
-
-__all__ = ["Store", "read_csv"]
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS session (
-    id INTEGER PRIMARY KEY, started TEXT NOT NULL, facts TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS trial (
-    family TEXT NOT NULL, version INTEGER NOT NULL, setting TEXT NOT NULL, method TEXT NOT NULL,
-    seed INTEGER NOT NULL, measures TEXT NOT NULL, session INTEGER REFERENCES session (id),
-    PRIMARY KEY (family, version, setting, method, seed));
-"""
-_KEY = ("family", "version", "setting", "method", "seed")
-_ORDER = f"ORDER BY {', '.join(_KEY)}"
+from experiments import machine
 
 
 class Store:
-    """The trials of an output folder, in an SQLite file.
-
-    Parameters
-    ----------
-    path : Path
-        The file, which is made where it is not there.
-    """
+    """The results in a file, which is made when the first run begins."""
 
     def __init__(self, path: Path):
-        path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
+        self.run = ""
+
+    def begin(self, **about: Any) -> None:
+        """Note that a run begins, and on which machine; results that are added belong to it."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self.path.exists():
+            self._cut_half_a_line()
+        self.run = uuid.uuid4().hex[:12]
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        self.add(started=started, **about, machine=machine.facts())
+
+    def add(self, **result: Any) -> None:
+        """Append a result; when this returns it is on disk."""
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"run": self.run, **result}, default=float) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def results(self) -> list[dict[str, Any]]:
+        """Return the results, in the order in which they were added."""
+        return [line for line in self._lines() if "machine" not in line]
+
+    def runs(self) -> list[dict[str, Any]]:
+        """Return the runs, in the order in which they began."""
+        return [line for line in self._lines() if "machine" in line]
+
+    def _lines(self) -> list[dict[str, Any]]:
+        if not self.path.exists():
+            return []
+        # What a killed run left behind its last line break is no result.
+        whole = self.path.read_bytes().split(b"\n")[:-1]
+        return [self._parsed(number, line) for number, line in enumerate(whole, start=1)]
+
+    def _parsed(self, number: int, line: bytes) -> dict[str, Any]:
         try:
-            with closing(self._open()) as base:
-                base.executescript(_SCHEMA)
-        except sqlite3.DatabaseError as error:
-            raise ValueError(f"{path} is not a file of trials; choose another folder.") from error
+            return dict(json.loads(line))
+        except ValueError:
+            raise ValueError(
+                f"Line {number} of {self.path} is not a result; remove it, or choose another file."
+            ) from None
 
-    def _open(self) -> sqlite3.Connection:
-        return sqlite3.connect(self.path, timeout=60)
-
-    def begin(self, started: str, facts: Mapping[str, Any]) -> int:
-        """Note that a run begins, on which machine and with which versions; return its number."""
-        with closing(self._open()) as base, base:
-            row = base.execute(
-                "INSERT INTO session (started, facts) VALUES (?, ?)", (started, json.dumps(facts))
-            )
-            return int(row.lastrowid or 0)
-
-    def sessions(self) -> list[dict[str, Any]]:
-        """Return when the runs began that left trials here, and the facts of their machines."""
-        used = "SELECT session FROM trial"
-        query = f"SELECT started, facts FROM session WHERE id IN ({used}) ORDER BY id"
-        with closing(self._open()) as base:
-            rows = base.execute(query)
-            return [{"started": started, **json.loads(facts)} for started, facts in rows]
-
-    def add(self, task: Task, measures: Mapping[str, float], session: int) -> None:
-        """Write one trial down; when this returns it is on disk."""
-        with closing(self._open()) as base, base:
-            base.execute(
-                "INSERT OR REPLACE INTO trial VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (*task, json.dumps(measures), session),
-            )
-
-    def done(self) -> set[Task]:
-        """Return the trials that need not be run again."""
-        with closing(self._open()) as base:
-            return {Task(*row) for row in base.execute(f"SELECT {', '.join(_KEY)} FROM trial")}
-
-    def rows(self) -> list[tuple[Task, dict[str, float]]]:
-        """Return all trials with what was measured."""
-        query = f"SELECT {', '.join(_KEY)}, measures FROM trial {_ORDER}"
-        with closing(self._open()) as base:
-            return [(Task(*row[:5]), json.loads(row[5])) for row in base.execute(query)]
-
-    def results(self, family: Family) -> Results:
-        """Return the trials of a family, of its present version."""
-        return results_of(self.rows(), family)
-
-    def csv(self) -> str:
-        """Return all trials as comma-separated values."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([*_KEY, "measures"])
-        writer.writerows((*task, json.dumps(measures)) for task, measures in self.rows())
-        return text.getvalue()
+    def _cut_half_a_line(self) -> None:
+        content = self.path.read_bytes()
+        os.truncate(self.path, content.rfind(b"\n") + 1)
 
 
-def results_of(rows: Iterable[tuple[Task, dict[str, float]]], family: Family) -> Results:
-    """Pick the trials of a family, of its present version."""
-    wanted = (family.name, family.version)
-    return Results(
-        Trial(task.values, task.method, task.seed, measures)
-        for task, measures in rows
-        if (task.family, task.version) == wanted
-    )
+def benchmark_store(path: Path, resume: bool = False) -> Store:
+    """Begin a benchmark, with the speed of the machine; results of earlier calls go, or stay."""
+    if not resume:
+        path.unlink(missing_ok=True)
+    store = Store(path)
+    store.begin(speed=machine.speed())
+    return store
 
 
-def read_csv(path: Path) -> Sequence[tuple[Task, dict[str, float]]]:
-    """Read trials that were exported as comma-separated values.
-
-    Parameters
-    ----------
-    path : Path
-        A file that :meth:`Store.csv` wrote.
-
-    Returns
-    -------
-    list of (Task, dict)
-        The trials with what was measured.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     store = Store(Path(folder, "trials.sqlite"))
-    ...     store.add(Task("toy", 1, '{"n": 2}', "mean", 0), {"rse": 0.5}, session=1)
-    ...     _ = Path(folder, "trials.csv").write_text(store.csv())
-    ...     read_csv(Path(folder, "trials.csv"))
-    [(Task(family='toy', version=1, setting='{"n": 2}', method='mean', seed=0), {'rse': 0.5})]
-    """
-    with path.open(newline="") as file:
-        return [
-            (
-                Task(row["family"], int(row["version"]), row["setting"], row["method"],
-                     int(row["seed"])),
-                json.loads(row["measures"]),
-            )
-            for row in csv.DictReader(file)
-        ]  # fmt: skip
+def save(path: Path, results: list[dict[str, Any]]) -> None:
+    """Write all results of a benchmark."""
+    store = benchmark_store(path)
+    for result in results:
+        store.add(**result)
+    print(f"results and machine facts in {path}")

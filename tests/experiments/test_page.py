@@ -2,48 +2,52 @@
 
 import json
 import re
-import sqlite3
-from contextlib import closing
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
-from experiments import EXPERIMENTS
-from experiments.figures.curves import Panel, draw_curves
-from experiments.output import draw, write_output
+from experiments.figures import render
+from experiments.page import write_page
+from experiments.paper import EXPERIMENTS
 from experiments.store import Store
+from experiments.trials import results_of
 
 MEASURES = ("rse", "rae", "error", "published", "default")
+MACHINE = {"cpu": "<b>x</b>", "cores": 2, "system": "s", "python": "3", "versions": {"numpy": "1"},
+           "blas": ["b"], "commit": "c0ffee"}  # fmt: skip
 
 
-def invented(task):
+def invented(trial):
     """Return measures of any family, different for every trial."""
-    rng = np.random.default_rng(list(repr(task).encode()))
+    rng = np.random.default_rng(list(repr(trial).encode()))
     values = {name: float(10 ** rng.uniform(-3, 0)) for name in MEASURES}
     return values | {"rank": 3, "part": 2, "rank_phi": 5, "seconds": 1.0}
 
 
-def add_at_once(store, tasks, session=0):
-    """Write many trials in one go: bringing each to the disk takes its time."""
-    with closing(sqlite3.connect(store.path)) as base, base:
-        rows = [(*task, json.dumps(invented(task)), session) for task in tasks]
-        base.executemany("INSERT INTO trial VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+def write_store(path, names, trials):
+    """Write invented trials at once; bringing each to the disk takes its time."""
+    asked = {"quick": True, "trials": 1, "methods": None, "jobs": 1}
+    lines = [{"run": "r", "started": "2020-01-01", "names": names, "asked": asked, "lacking": {},
+              "machine": MACHINE}]  # fmt: skip
+    for trial in trials:
+        setting = {"setting": json.loads(trial.setting)}
+        lines.append({"run": "r", **trial._asdict(), **setting, "measures": invented(trial)})
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return Store(path)
+
+
+def report_of(store, experiment):
+    return experiment.report(experiment.own(results_of(store, experiment.family), store.runs()))
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """Give the folder of a run of everything with invented trials."""
     out = tmp_path_factory.mktemp("page")
-    store = Store(out / "trials.sqlite")
-    session = store.begin("2020-01-01", {
-        "cpu": "<b>x</b>", "cores": 2, "system": "s", "python": "3", "versions": {"numpy": "1"},
-        "blas": ["b"], "commit": "c0ffee", "seeds": "0",
-        "asked": {"names": ["all"], "scale": "quick", "trials": 1, "methods": None, "jobs": 1},
-    })  # fmt: skip
-    every = {task for e in EXPERIMENTS.values() for task in e.tasks("quick", trials=1)}
-    add_at_once(store, every, session)
-    write_output(store, list(EXPERIMENTS.values()), EXPERIMENTS.values(), out, {}, [])
+    every = {trial for e in EXPERIMENTS.values() for trial in e.trials(number=1)}
+    store = write_store(out / "trials.jsonl", [*EXPERIMENTS], every)
+    write_page(store, EXPERIMENTS.values(), out)
     return out
 
 
@@ -75,10 +79,10 @@ class Page(HTMLParser):
 def test_every_figure_and_table_stands_on_the_page(written):
     page = Page((written / "index.html").read_text())
     assert page.open == []
-    store = Store(written / "trials.sqlite")
+    store = Store(written / "trials.jsonl")
     for name, experiment in EXPERIMENTS.items():
         assert name in page.ids
-        report = experiment.report(store.results(experiment.family))
+        report = report_of(store, experiment)
         assert report.figures or report.tables
         assert report.verdicts
         for figure in report.figures:
@@ -104,11 +108,12 @@ def test_the_page_needs_nothing_from_outside(written):
 
 
 def test_pictures_come_as_png_and_svg_and_never_change(written):
-    store = Store(written / "trials.sqlite")
-    mocap = EXPERIMENTS["mocap"]
-    again = draw(mocap.report(store.results(mocap.family))).pictures["mocap"]
-    for form, content in again.items():
-        assert (written / f"figures/mocap.{form}").read_bytes() == content
+    store = Store(written / "trials.jsonl")
+    [figure] = report_of(store, EXPERIMENTS["mocap"]).figures
+    picture = figure.draw()
+    for form in ("png", "svg"):
+        again = render(picture, form, "mocap")
+        assert (written / f"figures/mocap.{form}").read_bytes() == again
     names = {path.stem for path in (written / "figures").glob("*.svg")}
     assert names == {path.stem for path in (written / "figures").glob("*.png")}
     assert names == {"manifolds", "single-columns", "multi-manifolds", "single-grid",
@@ -125,21 +130,18 @@ def test_the_printed_table_stands_beside_ours(written):
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_a_run_of_few_methods_can_be_shown(name, tmp_path):
     experiment = EXPERIMENTS[name]
-    store = Store(tmp_path / "trials.sqlite")
-    methods = ["polycomplete"] if "polycomplete" in experiment.methods else None
-    add_at_once(store, experiment.tasks("quick", 1, methods))
-    report = experiment.report(store.results(experiment.family))
+    trials = experiment.trials(number=1, asked=["polycomplete"])
+    store = write_store(tmp_path / "trials.jsonl", [name], trials)
+    report = report_of(store, experiment)
     assert all(table.markdown() for table in report.tables)
     assert all(figure.draw().axes for figure in report.figures)
     assert all(verdict.sentence.endswith(".") for verdict in report.verdicts)
 
 
-def test_panels_show_all_of_their_lines():
-    panels = [Panel("a", [0, 1], {"srmc": [1.0, 2.0]}), Panel("b", [0, 1], {"srmc": [5.0, 90.0]})]
-    for log in (True, False):
-        axes = draw_curves(panels, "x", "y", log=log).axes
-        assert len({ax.get_ylim() for ax in axes}) == 1
-        low, high = axes[0].get_ylim()
-        assert low < 1
-        assert high > 90
-        assert {ax.get_yscale() for ax in axes} == {"log" if log else "linear"}
+def test_only_experiments_that_were_asked_for_are_shown(tmp_path):
+    theory = EXPERIMENTS["theory"]
+    store = write_store(tmp_path / "trials.jsonl", ["theory", "mocap"], theory.trials(number=1))
+    page = write_page(store, EXPERIMENTS.values(), tmp_path).read_text()
+    assert 'id="theory"' in page
+    assert 'id="table1"' not in page
+    assert "No trial of it has been run." in page
