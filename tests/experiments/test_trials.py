@@ -100,6 +100,20 @@ def test_stores_are_merged_by_concatenating_them(toy, tmp_path):
     assert found.equals(results_of(two, toy().family).drop(columns="seconds"))
 
 
+def test_a_trial_that_failed_on_one_machine_counts_where_it_went_well(toy, tmp_path):
+    def measure(setting, method, seed):
+        raise MemoryError("too small")
+
+    good, bad, both = (Store(tmp_path / f"{name}.jsonl") for name in ("good", "bad", "both"))
+    run([toy()], good)
+    run([toy(measure)], bad)
+    assert len(failures(bad)) == 4
+    for order in ((good, bad), (bad, good)):
+        both.path.write_bytes(b"".join(store.path.read_bytes() for store in order))
+        assert len(finished(both)) == 4
+        assert failures(both) == []
+
+
 def test_half_a_line_is_no_result_and_is_cut(toy, store):
     run([toy()], store)
     whole = store.path.read_bytes()
