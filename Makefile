@@ -12,7 +12,7 @@ export POLYCOMPLETE_DATA ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo coverage docs test check browser test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads bench-cli \
+.PHONY: help demo coverage docs test test-experiments check browser test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads bench-cli \
 	bench-skip bench-tables bench-table1 bench-dermatology bench-hopkins bench-recovery bench-scale bench-wide bench-dask bench-gpu reproduce results pictures clean
 
 help:  ## Show this list
@@ -34,6 +34,9 @@ docs: $(VENV)/.ready  ## The documentation, warnings as errors: out/docs/index.h
 
 test: check  ## Lint, types, tests and doctests (a few minutes)
 	$(PY) -m pytest -n 2
+
+test-experiments: $(VENV)/.ready  ## The longer tests of the paper's experiments (a minute)
+	$(PY) -m pytest -n 2 tests/experiments
 
 coverage: check  ## The tests again, with the lines they reach: twice the time
 	$(PY) -m pytest -n 2 --cov --cov-report=term
@@ -60,65 +63,65 @@ test-wheel: $(VENV)/.ready  ## Build the wheel, install it alone in a clean envi
 bench: bench-anchors bench-recovery bench-scale bench-wide bench-dask bench-subspaces bench-tables bench-table1 bench-dermatology bench-hopkins bench-solver bench-skip bench-threads bench-cli  ## All benchmarks
 
 bench-anchors: $(VENV)/.ready  ## Error and seconds of every method against its authors' code
-	$(PY) benchmarks/bench_anchors.py --out $(OUT)/benchmarks --jobs $(JOBS)
+	$(PY) -m benchmarks.bench_anchors --out $(OUT)/benchmarks --jobs $(JOBS)
 
 bench-recovery: $(VENV)/.ready  ## What the landmark engine recovers, with targets; the phase diagram
-	$(PY) benchmarks/bench_recovery.py --out $(OUT)/benchmarks --jobs $(JOBS) --phase docs/phase.png
+	$(PY) -m benchmarks.bench_recovery --out $(OUT)/benchmarks --jobs $(JOBS) --phase docs/phase.png
 
 bench-scale: $(VENV)/.ready  ## Growth with the rows, arithmetic, new rows, peers
-	$(PY) benchmarks/bench_scale.py --out $(OUT)/benchmarks --picture docs/scale.png
+	$(PY) -m benchmarks.bench_scale --out $(OUT)/benchmarks --picture docs/scale.png
 
 bench-wide: $(VENV)/.ready  ## Pictures of 784 pixels, half of them lost, against low-rank completion
-	$(PY) benchmarks/bench_wide.py --out $(OUT)/benchmarks --picture docs/wide.png
+	$(PY) -m benchmarks.bench_wide --out $(OUT)/benchmarks --picture docs/wide.png
 
 bench-dask: $(VENV)/.ready  ## Five million rows from Parquet to Parquet by one and two workers
-	$(PY) benchmarks/bench_dask.py --out $(OUT)/benchmarks
+	$(PY) -m benchmarks.bench_dask --out $(OUT)/benchmarks
 
 # On a machine with a GPU and a build of PyTorch for it.
 bench-gpu: $(VENV)/.ready  ## Ten million rows on a GPU: the same answer, growth, time by stage
-	$(PY) benchmarks/bench_gpu.py --out $(OUT)/benchmarks
+	$(PY) -m benchmarks.bench_gpu --out $(OUT)/benchmarks
 
 bench-subspaces: $(VENV)/.ready  ## Unions of subspaces: VMC and LADMC on their home ground
-	$(PY) benchmarks/bench_subspaces.py --out $(OUT)/benchmarks --jobs $(JOBS)
+	$(PY) -m benchmarks.bench_subspaces --out $(OUT)/benchmarks --jobs $(JOBS)
 
 # A quarter of an hour; `make bench-hopkins QUICK=` runs everything, and takes days.
 QUICK ?= --quick
 bench-hopkins: $(VENV)/.ready  ## Motion segmentation with missing entries
-	$(PY) benchmarks/bench_hopkins.py --out $(OUT)/benchmarks --jobs $(JOBS) $(QUICK)
+	$(PY) -m benchmarks.bench_hopkins --out $(OUT)/benchmarks --jobs $(JOBS) $(QUICK)
 
 # Twenty minutes; `make bench-table1 FULL=1` runs everything, about 17 hours on two cores, and goes on
 # where it was broken off.
 bench-table1: $(VENV)/.ready  ## Classification with missing features: the paper's Table 1
-	$(PY) benchmarks/bench_table1.py --out $(OUT)/table1 --jobs $(JOBS) $(if $(FULL),--full)
+	$(PY) -m benchmarks.bench_table1 --out $(OUT)/table1 --jobs $(JOBS) $(if $(FULL),--full)
 
 bench-dermatology: $(VENV)/.ready  ## Its smallest table by twenty trials, and what peers reach who know more
-	$(PY) benchmarks/bench_table1.py --data Dermatology --methods polycomplete --whole --trials 20 \
+	$(PY) -m benchmarks.bench_table1 --data Dermatology --methods polycomplete --whole --trials 20 \
 	  --out $(OUT)/dermatology --jobs $(JOBS)
-	$(PY) benchmarks/bench_dermatology.py --out $(OUT)/benchmarks
+	$(PY) -m benchmarks.bench_dermatology --out $(OUT)/benchmarks
 
 bench-tables: $(VENV)/.ready  ## Ordinary tables against scikit-learn's imputers
-	$(PY) benchmarks/bench_tables.py --out $(OUT)/benchmarks
+	$(PY) -m benchmarks.bench_tables --out $(OUT)/benchmarks
 
 bench-solver: $(VENV)/.ready  ## What each part of the default solver is worth
-	$(PY) benchmarks/bench_solver.py --out $(OUT)/benchmarks
+	$(PY) -m benchmarks.bench_solver --out $(OUT)/benchmarks
 
 bench-skip: $(VENV)/.ready  ## PMC-S: how many singular values to leave out
-	$(PY) benchmarks/bench_skip.py --out $(OUT)/benchmarks
+	$(PY) -m benchmarks.bench_skip --out $(OUT)/benchmarks
 
 bench-cli: $(VENV)/.ready  ## Start-up and memory of the command line
-	$(PY) benchmarks/bench_cli.py --out $(OUT)/benchmarks
+	$(PY) -m benchmarks.bench_cli --out $(OUT)/benchmarks
 
 bench-threads: $(VENV)/.ready  ## One BLAS thread against all of them on small problems
-	$(PY) benchmarks/bench_threads.py --out $(OUT)/benchmarks
+	$(PY) -m benchmarks.bench_threads --out $(OUT)/benchmarks
 
 # Half an hour; `make reproduce SCALE=--full` takes days and can be broken off and called again.
 SCALE ?= --quick
 reproduce: $(VENV)/.ready  ## Every figure and table of the paper, and a page: out/reproduce/index.html
-	$(VENV)/bin/polycomplete reproduce all $(SCALE) --jobs $(JOBS) --out $(OUT)/reproduce --resume
+	$(PY) -m experiments all $(SCALE) --jobs $(JOBS) --out $(OUT)/reproduce
 
 results: reproduce  ## Publish that run in docs/results/
 	rm -rf docs/results/figures docs/results/tables
-	cp -r $(addprefix $(OUT)/reproduce/,index.html trials.csv machine.json figures tables) docs/results/
+	cp -r $(addprefix $(OUT)/reproduce/,index.html trials.jsonl figures tables) docs/results/
 
 pictures: demo  ## The pictures of docs/ (two need the paper's data)
 	cp $(OUT)/demo/digits.png docs/

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import os
 import sys
 from collections import defaultdict
@@ -20,9 +19,10 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from machine import REFERENCE_EIGH, eigh_seconds, measure, store
 from threadpoolctl import threadpool_limits
 
+from experiments.machine import REFERENCE_EIGH, eigh_seconds, measure
+from experiments.store import benchmark_store
 from polycomplete import masks, methods, metrics
 
 HERE = Path(__file__).resolve().parent / "anchors"
@@ -97,35 +97,6 @@ def one(method: str, name: str, X: np.ndarray, mask: np.ndarray, extra: dict[str
             "their error": theirs[0], "their seconds": theirs[1]}  # fmt: skip
 
 
-class Progress:
-    """The runs so far, written down as they come: a call that breaks off can be taken up again."""
-
-    def __init__(self, path: Path, resume: bool):
-        self.path, self.rows = path, []
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if resume and path.exists():
-            self.rows = [json.loads(line) for line in path.read_text().splitlines()]
-        else:
-            path.write_text("")
-
-    def __contains__(self, key: tuple[str, str]) -> bool:
-        return key in {(row["method"], row["instance"]) for row in self.rows}
-
-    def add(self, row: dict) -> None:
-        """Take a run down."""
-        self.rows.append(row)
-        with self.path.open("a") as file:
-            file.write(json.dumps(row, default=float) + "\n")
-
-    def of(self, chosen_methods: list[str], families: str) -> list[dict]:
-        """Return the runs of some methods and families, in the order of the methods."""
-        found = [row for row in self.rows if row["family"] in families]
-        return sorted(
-            (row for row in found if row["method"] in chosen_methods),
-            key=lambda row: (chosen_methods.index(row["method"]), row["instance"]),
-        )
-
-
 def report_methods(rows: list[dict], scale: float) -> None:
     """Print one line for each method and family, and the seconds of each method."""
     print(f"{'method':14}{'family':>7}{'runs':>5}{'authors':>10}{'ours':>10}{'ratio':>7}"
@@ -189,21 +160,26 @@ def main() -> None:
     args = parser.parse_args()
     scale = eigh_seconds() / REFERENCE_EIGH
     known = {method: authors(COMPARED[method]) for method in args.methods}
-    kept = Progress(args.out / "anchors.jsonl", args.resume)
+    kept = benchmark_store(args.out / "anchors.jsonl", args.resume)
+    ran = {(row["method"], row["instance"]) for row in kept.results()}
     tasks = (
         delayed(one)(method, *instance)
         for method in args.methods
         for instance in chosen(args.families)
-        if instance[0] in known[method] and (method, instance[0]) not in kept
+        if instance[0] in known[method] and (method, instance[0]) not in ran
         if args.without is None or args.without not in instance[0]
     )
     for row in Parallel(n_jobs=args.jobs, return_as="generator_unordered")(tasks):
-        kept.add(row)
-    rows = kept.of(args.methods, args.families)
+        kept.add(**row)
+    rows = sorted(
+        (row for row in kept.results()
+         if row["method"] in args.methods and row["family"] in args.families),
+        key=lambda row: (args.methods.index(row["method"]), row["instance"]),
+    )  # fmt: skip
     print(f"this machine takes {scale:.2f} times the seconds of the authors' code's")
     report_methods(rows, scale)
     report_cells(rows, scale)
-    store(args.out, "anchors", rows)
+    print(f"results and machine facts in {kept.path}")
 
 
 if __name__ == "__main__":

@@ -14,8 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from machine import store
-
+from experiments.store import save
 from polycomplete import datasets, masks
 
 PROGRAM = Path(sys.executable).with_name("polycomplete")
@@ -96,7 +95,7 @@ def main() -> None:
     parser.add_argument("--method", default="pmc-w")
     args = parser.parse_args()
     rows = start_up()
-    store(args.out, "cli", rows + large(args.rows, args.method))
+    save(args.out / "cli.jsonl", rows + large(args.rows, args.method))
 
 
 if __name__ == "__main__":

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from machine import store
 
+from experiments.store import save
 from polycomplete import PMC, datasets, masks, metrics
 from polycomplete.dask import complete_parquet, connected
 
@@ -108,7 +108,7 @@ def main() -> None:
     alike = same(folder / "by1", folder / "by2")
     print(f"the same files from 1 and 2 workers: {'yes' if alike else 'NO'}")
     rows.append({"efficiency": efficiency, "share": share, "same": alike, "rows": args.rows})
-    store(args.out, "dask", rows)
+    save(args.out / "dask.jsonl", rows)
     shutil.rmtree(folder)
 
 

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from machine import store
 from sklearn.covariance import ledoit_wolf
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import StratifiedKFold
 
+from experiments.store import save
 from polycomplete import datasets, masks
 
 Classify = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -73,7 +73,7 @@ def main() -> None:
             rows.append({"theta": theta, "peer": classify.__name__, "errors": errors})
             print(f"theta {theta:.0%}, {classify.__name__:9}: {np.mean(errors):5.2f} % wrong "
                   f"(standard deviation {np.std(errors, ddof=1):.2f})", flush=True)  # fmt: skip
-    store(args.out, "dermatology", rows)
+    save(args.out / "dermatology.jsonl", rows)
 
 
 if __name__ == "__main__":

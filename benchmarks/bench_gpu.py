@@ -16,9 +16,9 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from bench_scale import DETERMINED, instance
-from machine import store
 
+from benchmarks.bench_scale import DETERMINED, instance
+from experiments.store import save
 from polycomplete import PMC, AdamPlus, Exact, Landmark, metrics
 from polycomplete.devices import find_device
 from polycomplete.rows import Holes, deviations, nearest
@@ -203,7 +203,7 @@ def main() -> None:
         "exact": lambda: exact(watch),
     }
     found = {name: parts[name]() for name in args.parts}
-    store(args.out, "gpu", [found | {"card": watch.name, "tflops": tflops}])
+    save(args.out / "gpu.jsonl", [found | {"card": watch.name, "tflops": tflops}])
 
 
 if __name__ == "__main__":

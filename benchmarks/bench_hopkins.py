@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from bench_anchors import Progress
-from hopkins_report import report_all, report_figure, report_speed, report_ssc
 from joblib import Parallel, delayed
-from machine import measure, store
 from scipy import linalg
 from scipy.sparse.csgraph import laplacian
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from benchmarks.hopkins_report import report_all, report_figure, report_speed, report_ssc
+from experiments.machine import measure
+from experiments.store import benchmark_store
 from polycomplete import SparseSubspaceClustering, SubspaceClusterer, masks, methods, metrics
 from polycomplete.clustering.spectral import eigengap
 from polycomplete.datasets import list_hopkins155, load_hopkins155, make_union_of_subspaces
@@ -195,23 +195,24 @@ def main() -> None:
     if args.quick:
         args.sequences, args.rates, args.trials = ["1R2RC"], [0.1, 0.3, 0.5, 0.7], 1
         args.every = 5
-    kept = Progress(args.out / "hopkins.jsonl", args.resume)
+    kept = benchmark_store(args.out / "hopkins.jsonl", args.resume)
+    ran = {(row["method"], row["instance"]) for row in kept.results()}
     wanted = list(tasks(args))
-    todo = [task for task in wanted if (task.method, task.instance) not in kept]
+    todo = [task for task in wanted if (task.method, task.instance) not in ran]
     for row in Parallel(n_jobs=args.jobs, return_as="generator_unordered")(
         delayed(one)(task) for task in todo
     ):
-        kept.add(row)
+        kept.add(**row)
     asked = {(task.method, task.instance) for task in wanted}
     rows: dict[str, list[dict]] = defaultdict(list)
-    for row in kept.rows:
+    for row in kept.results():
         if (row["method"], row["instance"]) in asked:
             rows[row["part"]].append(row)
     report_ssc(rows["ssc"])
     report_speed(rows["speed"])
     report_all(rows["all"], args.all_methods)
     report_figure(rows["figure"], args.methods, args.out / "hopkins.png")
-    store(args.out, "hopkins", [row for part in rows.values() for row in part])
+    print(f"results and machine facts in {kept.path}")
 
 
 if __name__ == "__main__":

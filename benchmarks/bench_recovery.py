@@ -14,10 +14,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from bench_tables import tables
 from joblib import Parallel, delayed
-from machine import store
 
+from benchmarks.bench_tables import tables
+from experiments.store import save
 from polycomplete import PMC, Landmark, datasets, masks, metrics, theory
 from polycomplete.plots import plot_phase_diagram
 
@@ -221,7 +221,7 @@ def main() -> None:
         draw_phase(np.array([[shares[n, r] for r in PHASE_RATES] for n in PHASE_ROWS]), args.phase)
         rows += [{"n": n, "rate": r, "share": share} for (n, r), share in shares.items()]
     print(f"targets missed: {missed}")
-    store(args.out, "recovery", rows)
+    save(args.out / "recovery.jsonl", rows)
 
 
 if __name__ == "__main__":

@@ -18,11 +18,12 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from machine import gemm_gflops, measure, store
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer
 from threadpoolctl import threadpool_limits
 
+from experiments.machine import gemm_gflops, measure
+from experiments.store import save
 from polycomplete import LRMC, PMC, RBF, Landmark, datasets, masks, metrics
 from polycomplete.rows import Holes, learn
 from polycomplete.rows.wide import COUNTED, newton_step, pays
@@ -254,7 +255,7 @@ def main() -> None:
     parser.add_argument("--motion", nargs="+", metavar="exact|NUMBER", help=words)
     args = parser.parse_args()
     if args.motion:
-        store(args.out, "motion", [motion(which) for which in args.motion])
+        save(args.out / "motion.jsonl", [motion(which) for which in args.motion])
         return
     print(f"{os.cpu_count()} cores")
     grown = growth(tuple(n for n in SIZES if n <= args.most))  # first: memory is the most so far
@@ -262,7 +263,7 @@ def main() -> None:
     measured = {part.__name__: part() for part in parts}
     if args.picture:
         draw(grown, args.picture)
-    store(args.out, "scale", [measured, *grown])
+    save(args.out / "scale.jsonl", [measured, *grown])
 
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-from machine import store
 from threadpoolctl import threadpool_limits
 
+from experiments.store import save
 from polycomplete import AdamPlus, Completer, Schatten, Skip, datasets, masks, metrics
 from polycomplete.penalties import linear_rank
 
@@ -52,7 +52,7 @@ def main() -> None:
         errors = [np.mean([r["error"] for r in own if r["s"] == s]) for s in CHOICES]
         used = sorted({r["estimate"] for r in own})
         print(f"{case:30}" + "".join(f"{e:11.5f}" for e in errors) + f"   {used}")
-    store(args.out, "skip", rows)
+    save(args.out / "skip.jsonl", rows)
 
 
 if __name__ == "__main__":

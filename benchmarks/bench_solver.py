@@ -10,9 +10,10 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from machine import measure, store
 from threadpoolctl import threadpool_limits
 
+from experiments.machine import measure
+from experiments.store import save
 from polycomplete import Completer, Continuation, Equal, Ramp, Schatten, datasets, masks, metrics
 
 BASE = {"penalty": Schatten(-0.5, Ramp()), "smoothing": 1e-9, "random_state": 0}
@@ -60,7 +61,7 @@ def main() -> None:
         ratio = [r["error"] / base[r["case"]] for r in own]
         print(f"{name:34}{np.exp(np.mean(np.log(ratio))):16.2f}{max(ratio):8.1f}"
               f"{sum(r['cpu'] for r in own):8.1f}")  # fmt: skip
-    store(args.out, "solver", rows)
+    save(args.out / "solver.jsonl", rows)
 
 
 if __name__ == "__main__":

@@ -18,9 +18,10 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from joblib import Parallel, delayed
-from machine import measure, store
 from threadpoolctl import threadpool_limits
 
+from experiments.machine import measure
+from experiments.store import save
 from polycomplete import masks, methods, metrics
 
 COLUMNS = 15
@@ -118,7 +119,7 @@ def main() -> None:
     rows = bars(args.seeds, args.jobs)
     if args.curve_seeds:
         rows += curves(args.curve_seeds, args.jobs, args.out / "subspaces.png")
-    store(args.out, "subspaces", rows)
+    save(args.out / "subspaces.jsonl", rows)
 
 
 if __name__ == "__main__":

@@ -12,11 +12,12 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from machine import measure, store
 from sklearn import datasets as bundled
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 
+from experiments.machine import measure
+from experiments.store import save
 from polycomplete import PMC, datasets, masks, metrics
 
 PEERS = {
@@ -76,7 +77,7 @@ def main() -> None:
               + f"{ours.peak_mb:6.0f}/{peer.peak_mb:<3.0f}")  # fmt: skip
     ratios = [r["PMC"] / min(r[n] for n in PEERS if n != "PMC") for r in rows]
     print(f"geometric mean of ours / best peer: {np.exp(np.mean(np.log(ratios))):.3f}")
-    store(args.out, "tables", rows)
+    save(args.out / "tables.jsonl", rows)
 
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-from machine import store
 from threadpoolctl import threadpool_limits
 
+from experiments.store import save
 from polycomplete import RBF, Ramp, Schatten, datasets, masks
 from polycomplete.exact import ExactProblem
 
@@ -60,7 +60,7 @@ def main() -> None:
             print(f"{n:6}{load:>9}{1e3 * one:13.2f}{1e3 * default:12.2f}{default / one:8.2f}")
         for process in others:
             process.kill()
-    store(args.out, "threads", rows)
+    save(args.out / "threads.jsonl", rows)
 
 
 if __name__ == "__main__":

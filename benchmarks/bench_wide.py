@@ -11,10 +11,11 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from machine import measure, store
 from scipy import ndimage
 from sklearn.datasets import load_digits
 
+from experiments.machine import measure
+from experiments.store import save
 from polycomplete import LRMC, PMC, RBF, Landmark, masks, metrics
 
 SIDE = 28
@@ -82,7 +83,7 @@ def main() -> None:
         rows.append({"method": name, "rse": error, "seconds": run.wall, "cpu": run.cpu})
         print(f"{name:6} RSE {error:.4f} in {run.wall:6.1f} s", flush=True)
     print(f"PMC's error is {rows[1]['rse'] / rows[0]['rse']:.2f} of LRMC's")
-    store(args.out, "wide", rows)
+    save(args.out / "wide.jsonl", rows)
     if args.picture:
         draw(X, mask, found, args.picture)
 

@@ -101,8 +101,13 @@ def test_targets_of_make_exist(page, line):
 @pytest.mark.parametrize(("page", "line"), of("python"))
 def test_programs_exist_and_know_their_options(page, line):
     words = shlex.split(line)
-    source = (ROOT / words[1]).read_text()
-    compile(source, words[1], "exec")
+    if words[1] == "-m":
+        program = ROOT / words[2].replace(".", "/")
+        program = program / "__main__.py" if program.is_dir() else program.with_suffix(".py")
+    else:
+        program = ROOT / words[1]
+    source = program.read_text()
+    compile(source, str(program), "exec")
     unknown = [word for word in words if word.startswith("--") and f'"{word}"' not in source]
     assert unknown == []
 

@@ -57,7 +57,6 @@ LAYERS = [
     {"diagnostics", "clustering", "tables"},
     {"report", "transduction", "dask"},
     {"plots"},
-    {"experiments"},
     {"cli"},
     {"__init__"},
 ]
@@ -81,7 +80,7 @@ ASIDE = {
 #: What an estimator offers of itself, imported when it is asked for: the only way back up.
 LATE = {"keeping": {"report"}}
 #: Optional libraries that a part may import inside of its functions (the command line: anywhere).
-INSIDE = {"plots": {"matplotlib"}, "experiments": {"matplotlib"}, "cli": {"polars"}}
+INSIDE = {"plots": {"matplotlib"}, "cli": {"polars"}}
 
 
 def dotted(path):
@@ -148,6 +147,7 @@ def outside(path):
 
 @pytest.mark.parametrize("module", MODULES)
 def test_no_file_imports_an_optional_library(module):
+    assert outside(MODULES[module]).isdisjoint({"experiments", "benchmarks"})  # not installed
     assert outside(MODULES[module]) & set(OPTIONAL) <= INSIDE.get(part_of(module), set())
 
 
