@@ -47,10 +47,11 @@ class Completer(BlockCompleter):
 
     Parameters
     ----------
-    kernel : Kernel, default=RBF()
-        What "close" means.
-    penalty : Schatten, default=Schatten(p=-0.5, weights=Ramp())
-        How the spectrum of the Gram matrix is charged. None is this default.
+    kernel : Kernel, optional
+        What "close" means; ``RBF()`` by default.
+    penalty : Schatten, optional
+        How the spectrum of the Gram matrix is charged; ``Schatten(p=-0.5, weights=Ramp())`` by
+        default.
     engine : {"auto", "exact", "landmark", "lift"}, or such an object, default="auto"
         How the problem is evaluated: on the Gram matrix of all rows (:class:`~polycomplete.Exact`,
         cubic in the rows), by landmarks (:class:`~polycomplete.Landmark`, linear), or, for a
@@ -129,7 +130,7 @@ class Completer(BlockCompleter):
 
     def __init__(
         self,
-        kernel: Kernel = RBF(),
+        kernel: Kernel | None = None,
         penalty: Schatten | None = None,
         engine: str | Exact | Landmark = "auto",
         solver: Continuation | Sweeps | AdamPlus | None = None,
@@ -332,7 +333,7 @@ class Completer(BlockCompleter):
         return pick(None, kernel, n_rows, n_columns)
 
     def _kernel(self) -> Kernel:
-        return self.kernel
+        return RBF() if self.kernel is None else self.kernel
 
     def _default_solver(self) -> Any:
         return Continuation()
