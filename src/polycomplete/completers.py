@@ -94,7 +94,8 @@ class Completer(BlockCompleter):
     cell_std_ : ndarray of shape (n_samples, n_features)
         Estimated standard deviation of each completed cell, 0 where observed: from the curvature
         of the row's energy, scaled so that 68 % of the entries that "auto" hid lie within it. A
-        first estimate; NaN in columns without any observed entry.
+        first estimate; in very wide rows one number for all holes, in the units of the scaled
+        columns. NaN in columns without any observed entry.
     scale_ : str or None
         The scaling used.
     smoothing_ : float
