@@ -1,7 +1,10 @@
 """What single methods promise beyond what all of them do."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from polycomplete import (
     KFMC,
@@ -9,6 +12,7 @@ from polycomplete import (
     LRMC,
     NLMC,
     PMC,
+    RBF,
     SRMC,
     VMC,
     Completer,
@@ -141,4 +145,17 @@ def test_a_composition_has_all_that_its_parent_has(cls):
 @pytest.mark.parametrize("cls", [PMC, NLMC, KFMC])
 def test_a_nested_parameter_does_not_leak_into_other_instances(cls):
     assert cls().set_params(kernel__width=2.0).kernel.width == 2.0
-    assert cls().kernel.width == "auto"
+    assert cls().kernel is None
+
+
+@pytest.mark.parametrize("cls", [Completer, PMC, NLMC, KFMC])
+def test_no_instance_shares_its_default_kernel_with_others(cls, curve):
+    given = curve[2][:60]
+    usual = cls(random_state=0).fit_transform(given)
+    with suppress(AttributeError):  # nothing to change is as good
+        cls().kernel.width = 0.01
+    assert_array_equal(cls(random_state=0).fit_transform(given), usual)
+    assert_array_equal(cls(kernel=RBF(), random_state=0).fit_transform(given), usual)
+    assert repr(cls()) == f"{cls.__name__}()"
+    with pytest.raises(ValueError, match="Invalid parameter 'kernel'"):
+        LRMC().set_params(kernel__width=2.0)

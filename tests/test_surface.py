@@ -4,9 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from polycomplete import NLMC, PMC, AdamPlus, Continuation, datasets, masks, metrics, tuning
+from polycomplete import NLMC, PMC, AdamPlus, Continuation, Exact, datasets, masks, metrics, tuning
 from polycomplete.recipe import choose
 from polycomplete.solvers.result import Monitor
 
@@ -31,6 +32,19 @@ def test_noise_does_not_hide_what_is_not_determined():
     pmc = PMC(noise=100.0, smoothing=1e-4).fit(masks.apply(X, mask))
     assert not pmc.row_determined_[7]
     assert pmc.row_determined_.mean() > 0.9
+
+
+@pytest.mark.parametrize("columns", [256, 257])
+def test_deviations_of_wide_rows_are_calibrated_too(columns):
+    X, mask = manifold(n=50, m=columns, rate=0.7)
+    noisy = X + 0.1 * X.std(axis=0) * np.random.default_rng(0).standard_normal(X.shape)
+    pmc = PMC(random_state=0)
+    completed = pmc.fit_transform(masks.apply(noisy, mask))
+    assert type(pmc.engine_) is Exact
+    assert_array_equal(pmc.cell_std_[mask], 0)
+    assert (pmc.cell_std_[~mask] > 0).all()
+    assert 0.55 < np.mean(np.abs(completed - noisy)[~mask] < pmc.cell_std_[~mask]) < 0.8
+    assert (pmc.held_out_.deviation > 0).all()
 
 
 def test_smoothing_ends_small_without_noise_and_not_with_noise():

@@ -17,6 +17,7 @@ from polycomplete._machine import chosen
 from polycomplete._messages import showing, warn_dropped, warn_unconverged
 from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
 from polycomplete.keeping import Reported, all_or_nothing
+from polycomplete.kernels import RBF
 from polycomplete.scaling import column_spread
 from polycomplete.solvers import Result
 from polycomplete.tallies import Tally
@@ -135,11 +136,14 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
     def set_params(self, **params: Any) -> Self:
         """Set parameters, nested ones (``kernel__width``) on a copy of the part they belong to.
 
-        Without the copy, setting a parameter of the default kernel would set it for everybody.
+        Without the copy they would change for every completer that was given the same part. A
+        kernel that was not given is ``RBF()``.
         """
-        for name in {key.split("__")[0] for key in params if "__" in key}:
-            if isinstance(getattr(self, name, None), BaseEstimator):
-                setattr(self, name, clone(getattr(self, name)))
+        own = self.get_params(deep=False)
+        for name in own.keys() & {key.split("__")[0] for key in params if "__" in key}:
+            part = RBF() if name == "kernel" and own[name] is None else own[name]
+            if isinstance(part, BaseEstimator):
+                setattr(self, name, clone(part))
         return super().set_params(**params)
 
     def fit(self, X: Any, y: object = None) -> Self:

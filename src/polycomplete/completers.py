@@ -47,10 +47,11 @@ class Completer(BlockCompleter):
 
     Parameters
     ----------
-    kernel : Kernel, default=RBF()
-        What "close" means.
-    penalty : Schatten, default=Schatten(p=-0.5, weights=Ramp())
-        How the spectrum of the Gram matrix is charged. None is this default.
+    kernel : Kernel, optional
+        What "close" means; ``RBF()`` by default.
+    penalty : Schatten, optional
+        How the spectrum of the Gram matrix is charged; ``Schatten(p=-0.5, weights=Ramp())`` by
+        default.
     engine : {"auto", "exact", "landmark", "lift"}, or such an object, default="auto"
         How the problem is evaluated: on the Gram matrix of all rows (:class:`~polycomplete.Exact`,
         cubic in the rows), by landmarks (:class:`~polycomplete.Landmark`, linear), or, for a
@@ -93,7 +94,8 @@ class Completer(BlockCompleter):
     cell_std_ : ndarray of shape (n_samples, n_features)
         Estimated standard deviation of each completed cell, 0 where observed: from the curvature
         of the row's energy, scaled so that 68 % of the entries that "auto" hid lie within it. A
-        first estimate; NaN in columns without any observed entry.
+        first estimate; in very wide rows one number for all holes, in the units of the scaled
+        columns. NaN in columns without any observed entry.
     scale_ : str or None
         The scaling used.
     smoothing_ : float
@@ -129,7 +131,7 @@ class Completer(BlockCompleter):
 
     def __init__(
         self,
-        kernel: Kernel = RBF(),
+        kernel: Kernel | None = None,
         penalty: Schatten | None = None,
         engine: str | Exact | Landmark = "auto",
         solver: Continuation | Sweeps | AdamPlus | None = None,
@@ -332,7 +334,7 @@ class Completer(BlockCompleter):
         return pick(None, kernel, n_rows, n_columns)
 
     def _kernel(self) -> Kernel:
-        return self.kernel
+        return RBF() if self.kernel is None else self.kernel
 
     def _default_solver(self) -> Any:
         return Continuation()

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from polycomplete._machine import blas_threads, blas_threads_for
-from polycomplete.exact import WIDEST
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.lift import row_energy
 from polycomplete.recipe import Learned, Recipe, Trial, judge, solve
@@ -151,11 +150,8 @@ def fit_surface(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
             rows[strays] = some
         energy = row_energy(kernel, rows, gamma)
         typical = float(np.median(energy.left_out()))
-        loose, spread = result.ambiguous | outside | wild, np.zeros_like(rows)
-        if X.shape[1] <= WIDEST:
-            unit, budget = typical_distance(rows, np.ones_like(mask)), max(typical, gamma)
-            spread, reach = deviations_in_place(energy, rows, mask, budget)
-            loose = loose | (reach > LOOSE * unit)
+        spread, reach = deviations_in_place(energy, rows, mask, max(typical, gamma))
+        far = reach > LOOSE * typical_distance(rows, np.ones_like(mask))
         factor, held_out = judge(X, chosen.trials, partial(_trial_spread, kernel, gamma))
         spread = np.maximum(spread * factor, np.where(wild[:, None] & ~mask, span.width, 0.0))
         return Learned(
@@ -163,7 +159,7 @@ def fit_surface(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
             completed=scaler.undo(rows),
             result=result,
             scale=chosen.scale,
-            determined=~loose,
+            determined=~(result.ambiguous | outside | wild | far),
             deviation=spread * scaler.scale,
             held_out=held_out,
         )
@@ -171,8 +167,6 @@ def fit_surface(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
 
 def _trial_spread(kernel: Kernel, gamma: float, trial: Trial) -> np.ndarray:
     """Return the deviations of what choosing found, where entries were missing or hidden."""
-    if trial.found.shape[1] > WIDEST:
-        return np.full_like(trial.found, np.nan)
     energy = row_energy(kernel, trial.found, gamma)
     budget = max(float(np.median(energy.left_out())), gamma)
     return deviations_in_place(energy, trial.found, trial.visible, budget)[0]

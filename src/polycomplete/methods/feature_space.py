@@ -6,7 +6,7 @@ import numpy as np
 
 from polycomplete.completers import Completer
 from polycomplete.exact import Exact
-from polycomplete.kernels import RBF, Kernel, Polynomial
+from polycomplete.kernels import Kernel, Polynomial
 from polycomplete.landmarks import Landmark, Sweeps
 from polycomplete.penalties import Equal, Ramp, Schatten, Skip, Weights
 from polycomplete.solvers import IRLS, AdamPlus, Continuation
@@ -19,7 +19,7 @@ class _InFeatureSpace(Completer):
 
     def __init__(
         self,
-        kernel: Kernel = RBF(),
+        kernel: Kernel | None = None,
         p: float | str = "auto",
         engine: str | Exact | Landmark = "auto",
         scale: str | None = "auto",
@@ -64,8 +64,8 @@ class NLMC(_InFeatureSpace):
 
     Parameters
     ----------
-    kernel : Kernel, default=RBF()
-        What "close" means.
+    kernel : Kernel, optional
+        What "close" means; ``RBF()`` by default.
     p : "auto" or float, default="auto"
         The power of the penalty, at most 1. "auto" is −½, or the paper's ½ with
         :class:`~polycomplete.solvers.AdamPlus`.
@@ -98,8 +98,8 @@ class PMC(_InFeatureSpace):
         leaves the largest out (PMC-S). How many is estimated from the observed entries. The
         paper leaves out as many as there are columns, which harms its algorithm where the matrix
         itself has a lower rank: ``Completer(penalty=Schatten(0.5, Skip(X.shape[1])))``.
-    kernel : Kernel, default=RBF()
-        What "close" means.
+    kernel : Kernel, optional
+        What "close" means; ``RBF()`` by default.
     p : "auto" or float, default="auto"
         The power of the penalty, at most 1. "auto" is −½, or the paper's ½ with
         :class:`~polycomplete.solvers.AdamPlus`.
@@ -117,7 +117,7 @@ class PMC(_InFeatureSpace):
     def __init__(
         self,
         variant: str = "W",
-        kernel: Kernel = RBF(),
+        kernel: Kernel | None = None,
         p: float | str = "auto",
         engine: str | Exact | Landmark = "auto",
         scale: str | None = "auto",

@@ -28,8 +28,8 @@ class KFMC(SolvedCompleter):
 
     Parameters
     ----------
-    kernel : Kernel, default=RBF()
-        What "close" means.
+    kernel : Kernel, optional
+        What "close" means; ``RBF()`` by default.
     n_atoms : "auto" or int, default="auto"
         Atoms, at most half the number of rows. "auto" is twice the number of columns, at least 40
         and at most 300. Several surfaces need more.
@@ -66,7 +66,7 @@ class KFMC(SolvedCompleter):
 
     def __init__(
         self,
-        kernel: Kernel = RBF(),
+        kernel: Kernel | None = None,
         n_atoms: int | str = "auto",
         beta: float | str = "auto",
         max_iter: int = 400,
@@ -133,7 +133,7 @@ class KFMC(SolvedCompleter):
         scaled = scaler.apply_observed(matrix[part].astype(np.float64), mask[part])
         with showing(self.verbose), blas_threads_for(len(rows)):
             model, result = partial_solve(
-                self._solver(scaled.shape), self.model_.model, scaled, mask[part], self.kernel
+                self._solver(scaled.shape), self.model_.model, scaled, mask[part], self._kernel()
             )
         self.model_, self.result_ = Scaled(scaler, model), result
         self.n_iter_ = max(result.iterations, 1)
@@ -145,7 +145,7 @@ class KFMC(SolvedCompleter):
         return "more (max_iter=...) or a larger beta"
 
     def _solver(self, shape: tuple[int, int]) -> KernelFactorisation:
-        if not isinstance(self.kernel, Kernel):
+        if not isinstance(self._kernel(), Kernel):
             raise TypeError(f"kernel must be a Kernel object, got {self.kernel!r}.")
         return KernelFactorisation(
             n_atoms=self.n_atoms,
@@ -158,5 +158,8 @@ class KFMC(SolvedCompleter):
             callback=self.callback,
         )
 
+    def _kernel(self) -> Kernel:
+        return RBF() if self.kernel is None else self.kernel
+
     def _solve(self, X: np.ndarray, mask: np.ndarray, seed: int) -> tuple[Model, Result]:
-        return self._solver(X.shape).solve(X, mask, self.kernel, seed)
+        return self._solver(X.shape).solve(X, mask, self._kernel(), seed)

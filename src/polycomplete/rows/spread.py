@@ -6,6 +6,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from polycomplete._arrays import Array
+from polycomplete.exact import WIDEST
 from polycomplete.rows.energy import Expansion, Quadratic, RowEnergy
 from polycomplete.rows.holes import Block
 from polycomplete.rows.wide import WIDE
@@ -60,10 +61,19 @@ def deviations(energy: RowEnergy, X: Array, block: Block, budget: float) -> tupl
     """
     xp = array_namespace(X)
     rows = xp.take(X, block.rows, axis=0)
-    if block.padding.shape[1] > WIDE:  # without matrices there is the metric alone
-        a = xp.clip(energy.kernel.metric(rows)[0], energy.least, None)
-        return xp.where(block.padding, 0.0, xp.sqrt(budget / a)[:, None]), a * 0
+    if block.padding.shape[1] > WIDE:
+        return _by_metric(energy, rows, block.padding, budget)
     return _deviations(block.expand(energy, rows), block.padding, budget)
+
+
+def _by_metric(energy: RowEnergy, X: Array, mask: Array, budget: float) -> tuple[Array, Array]:
+    """Return deviations of rows that are too wide for matrices: by the kernel's metric alone.
+
+    They are the same for all holes of a row, and too small until they are calibrated.
+    """
+    xp = array_namespace(X)
+    a = xp.clip(energy.kernel.metric(X)[0], energy.least, None)
+    return xp.where(mask, 0.0, xp.sqrt(budget / a)[:, None]), a * 0
 
 
 def _deviations(here: Expansion | Quadratic, mask: Array, budget: float) -> tuple[Array, Array]:
@@ -131,6 +141,8 @@ def deviations_in_place(
     >>> np.flatnonzero(found.any(axis=1)), np.flatnonzero(reach > LOOSE)
     (array([3, 5]), array([5]))
     """
+    if X.shape[1] > WIDEST:
+        return _by_metric(energy, X, mask, budget)
     found, reach = np.zeros_like(X), np.zeros(len(X), dtype=X.dtype)
     rows = np.flatnonzero(~mask.all(axis=1))
     size = max(1, int(BLOCK_BYTES / (8 * X.shape[1] * len(energy.landmarks))))

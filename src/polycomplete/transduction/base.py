@@ -170,7 +170,7 @@ class BaseTransducer(Savable, BaseEstimator):
         weights = list(WEIGHTS) if given is None else [given]
         most = self._most(features.size)
         multiples: list[float | None] = [None]
-        if _is_default(method.get_params(deep=False).get("kernel")):
+        if _is_default(method.get_params(deep=False)):
             multiples = list(MULTIPLES)
         per_row = max(1.0, float(mask[known].sum(axis=1).mean()))
         fewest = FEWEST_APART if apart else FEWEST
@@ -261,9 +261,9 @@ def _default(rows: int) -> PMC:
     return PMC() if rows > MANY else PMC(solver=Continuation(blend=False))
 
 
-def _is_default(kernel: Any) -> bool:
-    """Return whether nobody has said how wide the kernel is to be."""
-    return isinstance(kernel, RBF) and kernel.get_params() == RBF().get_params()
+def _is_default(params: dict[str, Any]) -> bool:
+    """Return whether a method has a kernel of which nobody has said how wide it is to be."""
+    return "kernel" in params and repr(params["kernel"]) in ("None", repr(RBF()))
 
 
 def _draws(strata: np.ndarray, share: float, rng: np.random.Generator) -> list[np.ndarray]:
