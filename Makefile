@@ -12,7 +12,7 @@ export POLYCOMPLETE_DATA ?= $(abspath ../shared/data)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo coverage docs test test-experiments check browser test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads bench-cli \
+.PHONY: help demo coverage docs test test-experiments fuzz check browser test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads bench-cli \
 	bench-skip bench-tables bench-table1 bench-dermatology bench-hopkins bench-recovery bench-scale bench-wide bench-dask bench-gpu reproduce results pictures clean
 
 help:  ## Show this list
@@ -37,6 +37,10 @@ test: check  ## Lint, types, tests and doctests (a few minutes)
 
 test-experiments: $(VENV)/.ready  ## The longer tests of the paper's experiments (a minute)
 	$(PY) -m pytest -n 2 tests/experiments
+
+MINUTES ?= 10
+fuzz: $(VENV)/.ready  ## Random arrays, tables and damaged files against what is promised (MINUTES=10)
+	$(PY) tests/fuzz.py --minutes $(MINUTES)
 
 coverage: check  ## The tests again, with the lines they reach: twice the time
 	$(PY) -m pytest -n 2 --cov --cov-report=term

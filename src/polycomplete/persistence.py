@@ -294,6 +294,7 @@ def _check_label(path: str | os.PathLike[str], data: bytes) -> dict[str, Any]:
                 raise zipfile.BadZipFile
             label: dict[str, Any] = json.loads(archive.read(LABEL))
         known, written = label["format"], str(label["polycomplete"])
+        label["libraries"] = dict(label.get("libraries", {}))
     except (KeyError, ValueError, TypeError):
         raise ModelFileError(
             f"{path} is not a model of polycomplete; name a file that polycomplete saved."

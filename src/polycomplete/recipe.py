@@ -38,6 +38,10 @@ Problem = Any  # what the engine poses
 CLEAN = 1e-3
 #: Spreads of the columns that differ by less than this factor need no choice of scaling.
 SIMILAR = 10.0
+#: Spreads that differ by more leave nothing of the small columns under "sqrt".
+BEYOND = 1e30
+#: Of the spread: hidden entries that leave less of it cannot be told by the others.
+COLLAPSED = 1e-6
 
 
 class Learned(NamedTuple):
@@ -201,6 +205,8 @@ def choose(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Chosen:
     if given is not None and len(scales) == 1:
         return Chosen(scales[0], given)
     draws = tuning.hidings(mask, recipe.seed, tuning.CERTAIN, groups=recipe.groups)
+    scalers = [ColumnScaler.fit(X, mask, kind, recipe.groups) for kind in scales]
+    draws = [draw for draw in draws if all(_varies(X, mask, draw[0], one) for one in scalers)]
     if not draws:
         return Chosen(scales[0], tuning.CAUTIOUS if given is None else given)
     choices = {kind: _judge(X, mask, draws, kind, len(scales), recipe) for kind in scales}
@@ -219,6 +225,14 @@ def choose(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Chosen:
         begin = found[0] if choices[scale].error < tuning.WELL else None
         return Chosen(scale, recipe.solver.default_smoothing, begin, trials)
     return Chosen(scale, smoothing, None, trials)
+
+
+def _varies(X: np.ndarray, mask: np.ndarray, visible: np.ndarray, scaler: ColumnScaler) -> bool:
+    """Return whether the rows still vary: one hidden outlier may be all of their variation."""
+    most, left = (
+        float(np.max(column_spread(X, seen)[1] / scaler.scale)) for seen in (mask, visible)
+    )
+    return left > COLLAPSED * most
 
 
 def _judge(
@@ -265,7 +279,8 @@ def _follow(
     path = recipe.solver.path(pose(X, visible, scaler, recipe), limit)
     patience = tuning.GIVE_UP if _cells(hidden, recipe) >= tuning.ENOUGH else np.inf  # small: quick
     # A column that varies elsewhere may not vary in a sample: errors there have no unit.
-    judged = hidden & (unit > 0) if np.any(unit > 0) else hidden
+    judged = hidden & (unit > 0)
+    judged = judged if judged.any() else hidden
     unit, span = np.where(unit > 0, unit, 1), Span.of(truth, visible)
     strays = partial(span.strays, mask=visible)
     return tuning.follow(path, truth, judged, unit, end, patience, recipe.groups, strays)
@@ -287,4 +302,6 @@ def _scales_to_try(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> list[str 
     spread = column_spread(X, mask)[1]
     if spread.max() <= SIMILAR * spread.min():
         return ["sqrt"]
+    if spread.max() / BEYOND > spread.min():
+        return ["standard"]
     return ["standard", "sqrt"]

@@ -10,6 +10,7 @@ import numpy as np
 from polycomplete.cli import holdout
 from polycomplete.cli.completing import make
 from polycomplete.diagnostics import intrinsic_dimension
+from polycomplete.scaling import column_spread
 
 __all__ = ["measure"]
 
@@ -80,7 +81,7 @@ def _dimension(completed: Any) -> float | None:
     if not numbers.width:
         return None
     X = np.asarray(numbers.to_numpy(), dtype=np.float64)
-    spread = X.std(axis=0)
+    spread = column_spread(X, np.ones(X.shape, dtype=bool))[1]
     X = X[:, spread > 0] / spread[spread > 0]
     if X.shape[1] == 0 or len(np.unique(X, axis=0)) < 4:
         return None

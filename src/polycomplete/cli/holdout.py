@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from polycomplete import masks
 from polycomplete.cli.completing import make
+from polycomplete.scaling import column_spread
 
 __all__ = ["Score", "fill", "hide", "ranked", "score"]
 
@@ -138,7 +139,7 @@ def score(truth: Any, completed: Any, hidden: np.ndarray) -> tuple[float, float]
         at = np.flatnonzero(hidden[:, j])
         if column.dtype.is_numeric() or column.dtype.is_temporal():
             numbers, found = _numbers(column), _numbers(completed[column.name])
-            spread = np.nanstd(numbers)
+            spread = column_spread(numbers[:, None], ~np.isnan(numbers[:, None]))[1][0]
             if spread > 0:
                 errors.append((found - numbers)[at] / spread)
         else:

@@ -155,7 +155,10 @@ def _dialect(file: IO[bytes], how: Reading, usual: str) -> Dialect:
     encoding, mark = _marked(file.read(4), how.encoding)
     begin = len(mark.encode(encoding))
     file.seek(begin)
-    delimiter, newline = _first_line(file, encoding, how.delimiter, usual)
+    delimiters = [how.delimiter] if how.delimiter else [usual, *OTHER_DELIMITERS]
+    # What stands before decimals hardly stands between cells as well.
+    delimiters.sort(key=lambda one: one == how.decimal)
+    delimiter, newline = _first_line(file, encoding, delimiters, how.delimiter or usual)
     file.seek(begin)
     return Dialect(delimiter, newline, encoding, how.decimal, mark=mark)
 
@@ -171,15 +174,17 @@ def _marked(start: bytes, encoding: str) -> tuple[str, str]:
     return "utf-8" if family == "utf-8" else encoding, ""
 
 
-def _first_line(file: IO[bytes], encoding: str, given: str | None, usual: str) -> tuple[str, str]:
+def _first_line(
+    file: IO[bytes], encoding: str, delimiters: list[str], usual: str
+) -> tuple[str, str]:
     """Return the delimiter, and the end of the first line, whose cells may have breaks in them.
 
-    Where no delimiter is given it is the one that takes the line apart, the usual one if it does.
+    The delimiter is the first that takes the line apart, the usual one where none does.
     """
     stream = io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
     lines: list[str] = []
     ends = {}
-    for delimiter in [given] if given else [usual, *OTHER_DELIMITERS]:
+    for delimiter in delimiters:
         reader = csv.reader(_again(lines, stream), delimiter=delimiter)
         row: list[str] = []
         with suppress(csv.Error):
@@ -189,7 +194,7 @@ def _first_line(file: IO[bytes], encoding: str, given: str | None, usual: str) -
         if len(row) > 1:
             break
     else:
-        delimiter = given or usual
+        delimiter = usual
     stream.detach()
     return delimiter, ends[delimiter]
 

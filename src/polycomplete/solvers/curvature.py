@@ -27,6 +27,7 @@ __all__ = ["Bend", "Point", "bend", "look", "mixed", "second_order"]
 
 # Directions whose weight is nearer to 1 than this count as unused: they bend all alike.
 UNUSED = 1e-2
+NOISE = 1e-31  # of the largest eigenvalue: what is smaller is rounding, and is not divided by
 BLOCK_BYTES = 32e6  # of the largest array when the blocks of rows are made
 
 Product = Callable[[np.ndarray], np.ndarray]
@@ -89,7 +90,7 @@ class Bend:
         self.scale = gamma ** (1 - self.problem.penalty.p / 2)
         lam, vectors = point.spectrum.eigenvalues, point.spectrum.vectors
         h = self.problem.price(point.spectrum, gamma)[1] * self.scale
-        used = (1 - h > unused) & (lam > 0)
+        used = (1 - h > unused) & (lam > NOISE * float(np.max(lam, initial=0.0)))
         self.h, self.lam, self.vectors = h[used], lam[used], vectors[:, used]
         self.both = self._weights(gamma) + 1 - self.h[:, None] - self.h
         self.a, self.b = self.problem.kernel.metric(self.X)

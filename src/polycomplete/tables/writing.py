@@ -14,6 +14,11 @@ from polycomplete.tables.schema import Column
 
 __all__ = ["replaced", "write", "write_table"]
 
+#: Ticks of a day.
+TICKS = {"ns": 86400 * 10**9, "us": 86400 * 10**6, "ms": 86400 * 10**3, "s": 86400, "D": 1}
+#: The days from 1970, or of a duration, at which Python's own begin and end.
+PYTHON = {"datetime": (-719_162, 2_932_897), "duration": (-999_999_999, 10**9)}
+
 
 def write_table(
     frame: Any, schema: Sequence[Column], there: np.ndarray, numbers: np.ndarray
@@ -128,11 +133,25 @@ def _values(column: Column, numbers: np.ndarray, series: Any) -> Any:
         return [bool(number) for number in numbers]
     if column.kind in ("categorical", "ordered"):
         return [column.levels[int(number)] for number in numbers]
-    # The smallest of all stands for "not a time".
-    counts = np.array(_within(numbers, column.origin, 1 - 2**63, 2**63 - 1), dtype=np.int64)
+    unit = column.unit if series is None else unit_of(series)
     kind = "m8" if column.kind == "duration" else "M8"
-    dates = counts.astype(f"{kind}[{column.unit}]")
-    return dates if series is None else dates.astype(f"{kind}[{unit_of(series)}]")
+    within = _within(numbers, column.origin, *_time_limits(column, unit))
+    counts = np.array(within, dtype=np.int64)
+    return counts.astype(f"{kind}[{column.unit}]").astype(f"{kind}[{unit}]")
+
+
+def _time_limits(column: Column, unit: str) -> tuple[int, int]:
+    """Return the first and the last tick of a column that a unit and Python's own times can hold.
+
+    Libraries hand out Python's times; a column that had others before is not held to them.
+    """
+    day = TICKS[column.unit]
+    most = (2**63 - 1) * day // max(TICKS[unit], day)  # the next below the least is "not a time"
+    first, last = (days * day for days in PYTHON[column.kind])
+    if column.origin < first:
+        return -most, most
+    zone = day if column.aware else 0  # the day may be another one there
+    return max(first + zone, -most), min(last - zone - 1, most)
 
 
 def _floats(numbers: np.ndarray, series: Any) -> Any:
@@ -192,9 +211,12 @@ def _like(series: Any, values: Any) -> Any:
     if series.dtype == nw.Date:
         values = values.astype(object).tolist()
     zone = getattr(series.dtype, "time_zone", None)
-    if series.implementation.is_pandas_like() and zone is None:
-        return values
     library = nw.get_native_namespace(series)
+    if series.implementation.is_pandas_like() and zone is None:
+        if series.to_native().dtype != object:
+            return values
+        # Left to itself, pandas would look for a dtype, and not every text of Python's has one.
+        return nw.from_native(library.Series(values, dtype=object), series_only=True)
     kind = series.dtype if series.dtype.is_integer() else None
     made = nw.new_series(series.name, values, kind, backend=library)
     if zone is not None:
