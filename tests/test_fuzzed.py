@@ -1,17 +1,107 @@
-"""Cases that random input found, each once."""
+"""Cases that random input found, each once, and a few more at random."""
 
+import datetime as dt
 import json
 import zipfile
 
+import narwhals.stable.v1 as nw
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import strategies as st
 
-from polycomplete import LRMC, load
+from polycomplete import LRMC, NLMC, PMC, Landmark, TableCompleter, load
 from polycomplete.cli.checking import _dimension
 from polycomplete.cli.holdout import score
 from polycomplete.files import Reading, read_table
 from polycomplete.persistence import ModelFileError
+from polycomplete.tables.schema import Column
+from polycomplete.tables.writing import write
+from tests import fuzz
+
+NAN = np.nan
+FEW = [0.0, NAN, 0.0, 0.0, 0.0, NAN, 0.0, NAN, 0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("target", fuzz.TARGETS)
+def test_a_few_random_examples_keep_what_is_promised(target):
+    fuzz.run(target, number=0, examples=3)
+
+
+def test_a_failure_is_shrunk_and_comes_with_its_command(monkeypatch, capsys):
+    def check(data):
+        assert data.draw(st.integers(0, 100)) < 7
+
+    monkeypatch.setitem(fuzz.TARGETS, "broken", check)
+    assert fuzz.main(["--seed", "3", "--target", "broken"]) == 1
+    said = capsys.readouterr().out
+    assert "Draw 1: 7\n" in said
+    assert "python tests/fuzz.py --seed 3 --target broken\n" in said
+
+
+def test_an_outlier_beside_rows_that_are_equal_is_no_obstacle():
+    X = np.c_[[0.0] * 10 + [1.0], np.multiply(FEW, 2), [0.0] * 7 + [NAN, 1e15, 0.0, 0.0]]
+    completed = PMC(random_state=0).fit_transform(X)
+    assert completed[[1, 5, 7], 1] == pytest.approx([0, 0, 0], abs=0.1)
+
+
+@pytest.mark.parametrize("scale", ["auto", "sqrt"])
+def test_hiding_the_only_entry_that_differs_tells_nothing(scale):
+    X = np.c_[[0.0] * 10 + [1.0], FEW, [0.0] * 10 + [-1e100]]
+    completed = PMC(random_state=1, scale=scale).fit_transform(X)
+    assert completed[[1, 5, 7], 1] == pytest.approx([0, 0, 0], abs=0.1)
+
+
+def test_columns_that_vanish_beside_others_are_judged_all_the_same():
+    X = np.random.default_rng(0).standard_normal((9, 3)) * [1e-150, 1e-150, 1e300]
+    assert NLMC(random_state=0).fit(X).held_out_ is not None
+
+
+def test_threads_know_what_to_do_with_large_numbers():
+    fitted = PMC(engine=Landmark(n_jobs=2), random_state=0).fit([[-1.0, 1.0], [1.0, 1.5]])
+    assert np.isfinite(fitted.transform([[1e300, NAN]])).all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "kind", "unit", "ends"),
+    [
+        (pl.Date, "datetime", "D", (dt.date.min, dt.date.max)),
+        (pl.Datetime("us"), "datetime", "us", (dt.datetime.min, dt.datetime.max)),
+        (pl.Duration("ms"), "duration", "ms", (dt.timedelta.min, dt.timedelta.max)),
+    ],
+)
+def test_completed_times_are_times_of_python(dtype, kind, unit, ends):
+    series = nw.from_native(pl.Series("t", [None, None], dtype=dtype), series_only=True)
+    column = Column("t", kind, str(dtype), unit=unit)
+    found = write(series, column, np.arange(2), np.array([-1e300, 1e300])).to_list()
+    assert found[0] == ends[0]
+    assert ends[1] - found[1] < dt.timedelta(seconds=1)
+
+
+@pytest.mark.parametrize("zone", ["America/Lima", "Asia/Tokyo"])
+def test_completed_times_are_times_of_python_in_every_zone(zone):
+    dtype = pl.Datetime("us", zone)
+    series = nw.from_native(pl.Series("t", [None, None], dtype=dtype), series_only=True)
+    column = Column("t", "datetime", str(dtype), unit="us", aware=True)
+    found = write(series, column, np.arange(2), np.array([-1e300, 1e300])).to_list()
+    assert [each.year for each in found] == [1, 9999]
+
+
+def test_completed_times_fit_the_unit_of_new_rows():
+    days = pd.to_datetime(["1000-01-01", "2000-01-01", "1500-01-01"]).astype("datetime64[s]")
+    fitted = TableCompleter(LRMC(), random_state=0).fit(
+        pd.DataFrame({"t": days, "x": [1.0, 2.0, 1.5]})
+    )
+    new = pd.DataFrame({"t": np.array(["NaT"], dtype="datetime64[ns]"), "x": [1.0]})
+    assert fitted.transform(new).loc[0, "t"].year == 1677  # the first that nanoseconds reach
+
+
+def test_text_that_is_no_unicode_is_completed():
+    frame = pd.DataFrame({"t": pd.Series(["\ud800", None], dtype=object), "x": [1.0, 2.0]})
+    completed = TableCompleter(LRMC(), random_state=0).fit_transform(frame)["t"]
+    assert completed.tolist() == ["\ud800", "\ud800"]
+    assert completed.dtype == object
 
 
 def test_errors_of_numbers_near_the_largest_are_numbers():

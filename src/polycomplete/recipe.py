@@ -38,8 +38,6 @@ Problem = Any  # what the engine poses
 CLEAN = 1e-3
 #: Spreads of the columns that differ by less than this factor need no choice of scaling.
 SIMILAR = 10.0
-#: Spreads that differ by more leave nothing of the small columns under "sqrt".
-BEYOND = 1e30
 #: Of the spread: hidden entries that leave less of it cannot be told by the others.
 COLLAPSED = 1e-6
 
@@ -302,6 +300,4 @@ def _scales_to_try(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> list[str 
     spread = column_spread(X, mask)[1]
     if spread.max() <= SIMILAR * spread.min():
         return ["sqrt"]
-    if spread.max() / BEYOND > spread.min():
-        return ["standard"]
     return ["standard", "sqrt"]

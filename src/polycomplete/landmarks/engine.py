@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from array_api_compat import array_namespace, device
@@ -150,7 +150,8 @@ class Landmark(BaseEstimator):
             if jobs == 1:
                 yield engine
                 return
-            with ThreadPoolExecutor(jobs) as executor:
+            rules = partial(np.seterr, **np.geterr())  # threads have their own otherwise
+            with ThreadPoolExecutor(jobs, initializer=rules) as executor:
                 engine.run = executor.map
                 yield engine
 
