@@ -202,7 +202,7 @@ def check_rows(name, data):
     seen = ~np.isnan(X).all(axis=0)
     low, high = np.nanmin(X[:, seen], axis=0), np.nanmax(X[:, seen], axis=0)
     inside = ~((rows[:, seen] < low) | (rows[:, seen] > high)).any(axis=1)
-    inside &= ~(np.abs(rows) > LARGEST).any(axis=1)
+    inside &= ~(np.abs(rows.astype(np.float64)) > LARGEST).any(axis=1)
     assert left.any() == (done is None), "a row is refused alone, or in company, only"
     assert not (left & inside).any(), "this should not be refused"
     if done is None:
