@@ -11,8 +11,6 @@ from polycomplete.landmarks import Landmark, LandmarkModel
 from polycomplete.recipe import Learned, Recipe, Trial, judge, pose, solve
 from polycomplete.sampling import training_rows
 
-__all__ = ["fit_landmarks"]
-
 ENTRIES = 25_000  # observed entries that are enough to choose by
 FEWEST = 400  # rows
 JUDGED = 500  # rows whose hidden entries are enough to scale deviations by

@@ -22,8 +22,6 @@ from array_api_compat import array_namespace, device, is_torch_array
 
 from polycomplete._machine import free_memory
 
-__all__ = ["Device", "find_device", "from_host", "name_of", "to_host"]
-
 NAME = re.compile(r"(?:torch:)?(cpu|cuda(?::(\d+))?)")
 
 Part = TypeVar("Part")

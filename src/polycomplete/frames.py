@@ -18,9 +18,6 @@ from scipy import sparse
 from polycomplete._machine import in_threads, row_parts
 from polycomplete.devices import from_host, to_host
 
-__all__ = ["column_labels", "find_missing", "is_missing", "like_input", "to_matrix"]
-
-
 #: Beyond this, float64 skips whole numbers.
 EXACT = 2**53
 

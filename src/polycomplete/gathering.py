@@ -12,8 +12,6 @@ import numpy as np
 from polycomplete.sampling import Sample
 from polycomplete.tallies import Tally
 
-__all__ = ["Gathered", "in_blocks", "naming"]
-
 ENTRIES = 2**21  # of a block that an array is cut into
 
 

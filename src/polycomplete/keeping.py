@@ -14,8 +14,6 @@ from polycomplete.persistence import save
 if TYPE_CHECKING:
     from polycomplete.report import Report
 
-__all__ = ["Reported", "Savable", "all_or_nothing"]
-
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 

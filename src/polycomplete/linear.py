@@ -10,8 +10,6 @@ from scipy import linalg
 
 from polycomplete._arrays import Array
 
-__all__ = ["LinearModel", "eigenpairs", "shrink"]
-
 #: Numbers in the blocks in which new rows are worked on.
 BLOCK = 4_000_000
 #: Directions count towards the rank until they hold this share of the squares.

@@ -8,8 +8,6 @@ from math import comb, factorial
 import numpy as np
 from scipy import sparse
 
-__all__ = ["Monomials"]
-
 
 class Monomials:
     """All monomials of a polynomial kernel, weighted so that their scalar product is the kernel.

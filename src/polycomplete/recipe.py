@@ -29,8 +29,6 @@ from polycomplete.scaling import ColumnScaler, column_spread, large_groups, refu
 from polycomplete.solvers import Result
 from polycomplete.solvers.result import logger
 
-__all__ = ["Chosen", "Learned", "Recipe", "Trial"]
-
 Solver = Any  # Continuation, Sweeps, AdamPlus, or another object with solve and default_smoothing
 Problem = Any  # what the engine poses
 

@@ -13,8 +13,6 @@ import numpy as np
 from polycomplete._optional import need
 from polycomplete.gathering import ENTRIES
 
-__all__ = ["NpyRows", "ParquetRows", "rows_of"]
-
 
 def rows_of(path: str | os.PathLike[str]) -> NpyRows | ParquetRows:
     """Return the rows of a file, to go through in blocks as often as one likes.

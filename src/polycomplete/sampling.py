@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Sample", "training_rows"]
-
 LEAST = 1e-6  # weight of a row with hardly any observed entry
 
 

@@ -9,15 +9,6 @@ from array_api_compat import array_namespace
 
 from polycomplete._arrays import Array
 
-__all__ = [
-    "SCALES",
-    "ColumnScaler",
-    "column_spread",
-    "is_constant",
-    "large_groups",
-    "without_variation",
-]
-
 SCALES = ("standard", "sqrt", "range", None)
 #: A category of more levels than this may be better reduced to a tenth of its weight: each level
 #: has few rows, which then look like a surface of their own.

@@ -19,8 +19,6 @@ from polycomplete.keeping import all_or_nothing
 from polycomplete.landmarks import Completion
 from polycomplete.sampling import training_rows
 
-__all__ = ["BlockCompleter"]
-
 
 class BlockCompleter(BaseCompleter):
     """A completer that learns from some of the rows where there are many, and so takes blocks.

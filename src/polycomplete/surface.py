@@ -24,8 +24,6 @@ from polycomplete.rows import (
 from polycomplete.scaling import ColumnScaler
 from polycomplete.solvers.stages import stages
 
-__all__ = ["Surface", "fit_surface"]
-
 #: Usual energies of a row: one with more is far from the surface.
 DOUBT = 100.0
 

@@ -13,8 +13,6 @@ import numpy as np
 from polycomplete._machine import in_threads, row_parts
 from polycomplete.scaling import without_variation
 
-__all__ = ["Tally"]
-
 DIGITS = 53  # of a float64
 WIDTH = 26  # digits that are summed at a time: sums of 2²⁶ of them are exact
 LOWEST = -1092  # sums count in units of 2 to this: a multiple of WIDTH, below the smallest float

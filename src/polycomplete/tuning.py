@@ -15,18 +15,6 @@ import numpy as np
 
 from polycomplete import masks
 
-__all__ = [
-    "Choice",
-    "HeldOut",
-    "best_of",
-    "calibration",
-    "choice_of",
-    "follow",
-    "hidden_error",
-    "hidings",
-    "together",
-]
-
 #: Share of the observed entries that is set aside.
 SHARE = 0.1
 #: So many hidden entries are judged at least, and so many on rough data: small tables hide several

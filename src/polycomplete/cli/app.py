@@ -21,8 +21,6 @@ from polycomplete.cli.options import grouped
 from polycomplete.cli.talk import Talk
 from polycomplete.files.whole import STANDARD_OUTPUT
 
-__all__ = ["app", "command", "run"]
-
 app = typer.Typer(
     name="polycomplete",
     help="Fill in the missing cells of tables.",

@@ -12,8 +12,6 @@ from polycomplete.cli.completing import make
 from polycomplete.diagnostics import intrinsic_dimension
 from polycomplete.scaling import column_spread
 
-__all__ = ["measure"]
-
 #: A method must have less than this share of the mean's error to be worth its while.
 WORTHWHILE = 0.95
 

@@ -13,16 +13,6 @@ from polycomplete.cli.talk import Talk
 from polycomplete.files import Table
 from polycomplete.files.cells import UNKNOWN, without
 
-__all__ = [
-    "MOST_TEXTS",
-    "check_new",
-    "find",
-    "learned_from",
-    "numbers",
-    "sample",
-    "usable",
-]
-
 #: A column with more different texts than this holds names, not kinds.
 MOST_TEXTS = 50
 

@@ -11,8 +11,6 @@ import polars as pl
 from polycomplete import methods
 from polycomplete.tables import TableCompleter
 
-__all__ = ["as_input", "make", "method_of", "transform"]
-
 BLOCK = 4096  # rows that are completed between two steps of the progress
 
 

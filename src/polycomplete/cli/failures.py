@@ -2,17 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "FAILED",
-    "INTERRUPTED",
-    "MISUSED",
-    "UNREADABLE",
-    "UNWRITABLE",
-    "Failure",
-    "code_of",
-    "one_line",
-]
-
 #: Exit codes; 0 is success.
 FAILED, MISUSED, UNREADABLE, UNWRITABLE, INTERRUPTED = 1, 2, 3, 4, 130
 

@@ -16,8 +16,6 @@ from polycomplete import masks
 from polycomplete.cli.completing import make
 from polycomplete.scaling import column_spread
 
-__all__ = ["Score", "fill", "hide", "ranked", "score"]
-
 
 @dataclass
 class Score:

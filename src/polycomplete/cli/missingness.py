@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["by_column", "by_row", "mask_of", "patterns"]
-
 
 def mask_of(frame: Any) -> np.ndarray:
     """Return which cells are there.

@@ -15,8 +15,6 @@ import typer
 from polycomplete.cli.talk import Talk
 from polycomplete.files.reading import Reading
 
-__all__ = ["METHODS", "grouped", "spelled"]
-
 #: The names of :mod:`polycomplete.methods`, here too because that one takes a second to load.
 METHODS = (
     "pmc-w", "pmc-s", "nlmc", "vmc-2", "vmc-3", "kfmc", "ladmc", "srmc", "lrmc",

@@ -10,8 +10,6 @@ from polycomplete.cli.failures import MISUSED, UNWRITABLE, Failure
 from polycomplete.cli.talk import Talk
 from polycomplete.files.formats import FORMS, form_of
 
-__all__ = ["beside", "check_outputs", "check_outside"]
-
 
 def beside(source: str, word: str) -> str:
     """Return the name of the result where the user gives none: beside the table.

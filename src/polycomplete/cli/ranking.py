@@ -6,8 +6,6 @@ from typing import Any
 
 from rich.table import Table
 
-__all__ = ["ranking"]
-
 
 def ranking(scores: list[dict[str, Any]]) -> Table:
     """Return a table of scores.

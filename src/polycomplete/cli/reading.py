@@ -10,8 +10,6 @@ from polycomplete.cli.talk import Talk
 from polycomplete.files import Reading, Table, read_table
 from polycomplete.files.cells import SIGNS, UNKNOWN
 
-__all__ = ["origin", "read", "row_labels"]
-
 #: So many columns are named in a note at most.
 NAMED = 10
 

@@ -24,8 +24,6 @@ from rich.progress import (
 
 from polycomplete.files.whole import STANDARD_OUTPUT, naming_file
 
-__all__ = ["Talk"]
-
 #: Tables that go into a file or a pipe are not cut to the usual 80 letters.
 WIDE = 120
 Step = Callable[[str], None]

@@ -16,8 +16,6 @@ from typing import Protocol
 
 import numpy as np
 
-__all__ = ["Codes", "Quadratic", "Schedule", "sparse_codes"]
-
 Matrix = np.ndarray
 # Residuals are compared this often, so that a penalty has time to show what it does, and no longer
 # than this: a penalty that changes for ever may keep the method from converging.

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-__all__ = ["coefficient_matrix", "keep_largest", "symmetric_affinity"]
-
 
 def keep_largest(values: np.ndarray, share: float) -> np.ndarray:
     """Set all but the largest coefficients of each row to zero.

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-__all__ = ["Own", "Shared"]
-
 Matrix = np.ndarray
 
 

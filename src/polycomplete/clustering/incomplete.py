@@ -15,8 +15,6 @@ from polycomplete.frames import to_matrix
 from polycomplete.keeping import Savable, all_or_nothing
 from polycomplete.methods import PMC
 
-__all__ = ["SubspaceClusterer"]
-
 
 class SubspaceClusterer(Savable, ClusterMixin, BaseEstimator):
     """Cluster points with missing entries by the subspaces on which they lie.

@@ -14,8 +14,6 @@ import numpy as np
 from polycomplete.clustering.admm import Schedule, sparse_codes
 from polycomplete.clustering.dictionaries import Own, Shared
 
-__all__ = ["SelfExpression", "by_all", "by_nearest"]
-
 Matrix = np.ndarray
 # Rows coded together with dictionaries of their own: few enough for these to stay in the cache.
 _BLOCK = 128

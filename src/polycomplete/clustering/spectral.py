@@ -12,8 +12,6 @@ from scipy.sparse.linalg import lobpcg
 from sklearn.cluster import k_means, spectral_clustering
 from sklearn.cluster._spectral import cluster_qr, discretize
 
-__all__ = ["eigengap", "spectral_labels"]
-
 # Up to here a graph is decomposed as a dense matrix, which never misses a multiple eigenvalue.
 _DENSE = 2000
 # Eigenvalues below this are as good as zero: how much below says nothing.

@@ -21,8 +21,6 @@ from polycomplete.clustering.spectral import eigengap, spectral_labels
 from polycomplete.frames import find_missing, to_matrix
 from polycomplete.keeping import all_or_nothing
 
-__all__ = ["SparseSubspaceClustering"]
-
 # Beyond so many points "auto" codes a point by its nearest others instead of by all.
 _ALL, _NEAREST = 2000, 100
 _ASSIGN = ("cluster_qr", "discretize", "kmeans")

@@ -8,8 +8,6 @@ from typing import Any
 
 from polycomplete._optional import need
 
-__all__ = ["compute", "connected"]
-
 
 @contextmanager
 def connected(workers: int | None = None, scheduler: str | None = None) -> Iterator[Any]:

@@ -10,8 +10,6 @@ from polycomplete._optional import need
 from polycomplete.dask.partitions import complete, lean, summed
 from polycomplete.dask.tables import look_for
 
-__all__ = ["fit", "transform"]
-
 
 def fit(completer: Any, X: Any) -> Any:
     """Let a completer learn from a Dask array or data frame, in one pass over its partitions.

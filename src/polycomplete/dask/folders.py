@@ -17,8 +17,6 @@ from polycomplete.dask.cluster import compute, connected
 from polycomplete.dask.collections import fit, transform
 from polycomplete.disk import is_fitted
 
-__all__ = ["complete_parquet"]
-
 
 def complete_parquet(
     source: str | os.PathLike[str],

@@ -20,8 +20,6 @@ from polycomplete.gathering import Gathered, naming
 from polycomplete.landmarks import Landmark, LandmarkModel
 from polycomplete.streams import BlockCompleter
 
-__all__ = ["Look", "complete", "lean", "summed"]
-
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of mallopt
 AT_ONCE = 8  # of these are added up in a task: samples of many partitions would not fit
 

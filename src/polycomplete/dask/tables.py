@@ -23,8 +23,6 @@ from polycomplete.tables.cells import present
 from polycomplete.tables.schema import table
 from polycomplete.tables.settings import check_columns, listed
 
-__all__ = ["TableLook", "TableSample", "look_for"]
-
 ROWS = 3000  # to learn from, where the method does not say how many
 
 

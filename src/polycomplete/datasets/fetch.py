@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from polycomplete._optional import need
 
-__all__ = ["data_home"]
-
 Folder = str | os.PathLike[str] | None
 
 

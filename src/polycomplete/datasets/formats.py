@@ -17,8 +17,6 @@ from scipy.io import loadmat
 
 from polycomplete._optional import need
 
-__all__ = ["read_amc"]
-
 Arrays = dict[str, NDArray[Any]]
 
 _MICE = ["c-CS-m", "c-SC-m", "c-CS-s", "c-SC-s", "t-CS-m", "t-SC-m", "t-CS-s", "t-SC-s"]

@@ -24,18 +24,6 @@ from polycomplete.datasets import formats
 from polycomplete.datasets.fetch import Folder, absent, find, folders, registry
 from polycomplete.datasets.formats import Arrays
 
-__all__ = [
-    "list_hopkins155",
-    "list_tabular",
-    "load_cmu_mocap",
-    "load_dermatology",
-    "load_hopkins155",
-    "load_mice_protein",
-    "load_satimage",
-    "load_shuttle",
-    "load_tabular",
-]
-
 Reader = Callable[..., Arrays]
 #: A few sequences in full precision, which are preferred; all of them rounded to float32.
 _HOPKINS = ("hopkins155/hopkins155_paper_seqs.npz", "hopkins155/hopkins155_all_float32.npz")

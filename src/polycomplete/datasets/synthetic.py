@@ -8,8 +8,6 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["make_polynomial_manifold", "make_union_of_subspaces"]
-
 Matrix = NDArray[np.float64]
 Labels = NDArray[np.int64]
 Seed = int | np.random.Generator | None

@@ -13,8 +13,6 @@ from polycomplete.files.cells import marked, meaning
 from polycomplete.files.reading import Reading
 from polycomplete.files.table import Table, TableFileError
 
-__all__ = ["BINARY", "read_binary", "write_binary"]
-
 #: The kinds of file of this module, and what they are called.
 BINARY = {
     "parquet": "Parquet file",

@@ -7,8 +7,6 @@ from typing import Any
 
 from polycomplete._optional import need
 
-__all__ = ["MARKERS", "SIGNS", "UNKNOWN", "as_text", "marked", "meaning", "without"]
-
 #: What stands for a missing cell in text, whatever surrounds it of blanks; nan also in any other
 #: case and with a sign, as programs write it.
 MARKERS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")

@@ -14,8 +14,6 @@ from polycomplete.files.table import Dialect, Table, TableFileError
 from polycomplete.files.text import PLAIN, read_text, write_text
 from polycomplete.files.whole import STANDARD_OUTPUT, naming_file, written_whole
 
-__all__ = ["FORMS", "form_of", "read_table", "write_table"]
-
 #: From the end of a file's name to its kind.
 FORMS = {
     ".csv": "csv",

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from polycomplete.files.cells import MARKERS
 
-__all__ = ["Reading"]
-
 
 @dataclass(frozen=True)
 class Reading:

@@ -10,8 +10,6 @@ import numpy as np
 from polycomplete._optional import need
 from polycomplete.files.cells import as_text
 
-__all__ = ["Dialect", "Table", "TableFileError"]
-
 
 class TableFileError(ValueError):
     """A file that is not a table; the message names the file and the place in it.

@@ -23,8 +23,6 @@ from polycomplete.files.cells import marked, meaning
 from polycomplete.files.reading import Reading
 from polycomplete.files.table import Dialect, Table, TableFileError, written
 
-__all__ = ["read_text", "write_text"]
-
 PLAIN = Reading()
 BATCH = 10_000  # rows that are held as Python objects at a time
 LONGEST = 2**27  # letters of a cell

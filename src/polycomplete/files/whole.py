@@ -10,8 +10,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-__all__ = ["written_whole"]
-
 STANDARD_OUTPUT = "standard output"  # what messages call it
 
 

@@ -19,8 +19,6 @@ from polycomplete.landmarks.features import Features, Moments
 from polycomplete.penalties import Schatten
 from polycomplete.rows import RowEnergy
 
-__all__ = ["Spectrum"]
-
 EVEN = 8  # matrix products are quicker with multiples of this
 DROP = 0.03  # directions that explain less than this share of a row's part in them are left out
 

@@ -24,8 +24,6 @@ from polycomplete.penalties import Schatten
 from polycomplete.rows import PLAIN, Packing, Run, pivots
 from polycomplete.solvers.stages import stages
 
-__all__ = ["Landmark", "LandmarkProblem"]
-
 CANDIDATES = 3  # rows that are drawn for each landmark; the landmarks are the pivots among them
 FEWEST, MOST = 104, 400  # landmarks
 SPARE = 1.5  # landmarks for each direction of the surface

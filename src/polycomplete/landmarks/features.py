@@ -16,8 +16,6 @@ from polycomplete._arrays import Array
 from polycomplete.kernels import Kernel
 from polycomplete.rows import Run
 
-__all__ = ["Features", "Moments", "moments", "whiten"]
-
 BLOCK = 2048  # rows whose features are added up at a time
 CUT = 1e-12  # directions of the landmarks below this share of the largest are rounding
 

@@ -41,8 +41,6 @@ from polycomplete.rows import (
 )
 from polycomplete.scaling import ColumnScaler
 
-__all__ = ["Completion", "LandmarkModel"]
-
 LENDERS = 1000  # training rows among which further starts are looked for
 CHUNK, CARD_CHUNK = 16384, 1 << 20  # rows at a time, memory permitting
 PER_ENTRY = 200  # bytes for each entry of a chunk and its temporaries

@@ -23,8 +23,6 @@ from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logg
 from polycomplete.solvers.stages import stages
 from polycomplete.solvers.start import fill
 
-__all__ = ["Sweeps"]
-
 GROW = 1.1  # of the number of landmarks from one sweep to the next
 SETTLED = 0.25  # squared movement of a row in units of the smoothing at which it shrinks as planned
 SLOWEST, BRISK, FASTEST = 0.25, 0.5, 3.0  # of the planned speed; BRISK where it need not be exact

@@ -11,8 +11,6 @@ from polycomplete.landmarks import Landmark, Sweeps
 from polycomplete.penalties import Equal, Ramp, Schatten, Skip, Weights
 from polycomplete.solvers import IRLS, AdamPlus, Continuation
 
-__all__ = ["NLMC", "PMC", "VMC"]
-
 
 class _InFeatureSpace(Completer):
     """What the named methods share: a Schatten-p penalty, with weights that make the method."""

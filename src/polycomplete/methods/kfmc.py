@@ -15,8 +15,6 @@ from polycomplete.methods.solved import Scaled, SolvedCompleter
 from polycomplete.solvers import KernelFactorisation, partial_solve
 from polycomplete.solvers.result import Callback, Result
 
-__all__ = ["KFMC"]
-
 
 class KFMC(SolvedCompleter):
     """Kernelised factorisation: every row is explained by a few atoms in feature space.

@@ -8,8 +8,6 @@ from polycomplete.methods.solved import SolvedCompleter
 from polycomplete.solvers import Lifting
 from polycomplete.solvers.result import Callback
 
-__all__ = ["LADMC"]
-
 
 class LADMC(SolvedCompleter):
     """Low algebraic dimension matrix completion: low rank of the products of two entries.

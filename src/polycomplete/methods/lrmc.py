@@ -7,8 +7,6 @@ import numpy as np
 from polycomplete.methods.solved import SolvedCompleter
 from polycomplete.solvers import AugmentedLagrangian, SoftImpute
 
-__all__ = ["LRMC"]
-
 #: n · m · min(n, m), the cost of one full decomposition, beyond which soft-impute takes over: it
 #: computes the leading singular vectors only.
 LARGE = 5e8

@@ -20,8 +20,6 @@ from polycomplete.methods.srmc import SRMC
 from polycomplete.penalties import Schatten, Skip
 from polycomplete.solvers import AdamPlus
 
-__all__ = ["METHODS", "Method", "get", "names"]
-
 
 @dataclass(frozen=True)
 class Method:

@@ -8,8 +8,6 @@ from polycomplete.methods.solved import SolvedCompleter
 from polycomplete.solvers import SelfRepresentation
 from polycomplete.solvers.result import Callback
 
-__all__ = ["SRMC"]
-
 
 class SRMC(SolvedCompleter):
     """Matrix completion by sparse self-representation: rows explain each other, few at a time.

@@ -15,8 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from polycomplete.masks import _as_mask
 from polycomplete.scaling import column_spread, is_constant
 
-__all__ = ["nrmse", "rae", "recovered_share", "rse"]
-
 
 def rse(
     X_true: ArrayLike, X_completed: ArrayLike, mask: ArrayLike, *, min_observed: int = 0

@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
-__all__ = ["classification_error", "clustering_error", "expected_calibration_error"]
-
 
 def classification_error(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     """Share of the labels that are wrong.

@@ -16,8 +16,6 @@ from polycomplete.report.page import page
 from polycomplete.report.summary import LETTERS, plain, summarize
 from polycomplete.report.words import clean
 
-__all__ = ["Report"]
-
 
 class Report:
     """What a completion did: what was missing, what was filled in, and how far to trust it.

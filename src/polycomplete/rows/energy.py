@@ -23,8 +23,6 @@ from polycomplete._arrays import Array
 from polycomplete.kernels import Kernel
 from polycomplete.linear import eigenpairs
 
-__all__ = ["Expansion", "Quadratic", "RowEnergy", "learn"]
-
 
 @dataclass(frozen=True)
 class RowEnergy:

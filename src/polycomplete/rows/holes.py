@@ -20,8 +20,6 @@ from polycomplete._machine import TILE
 from polycomplete.rows.energy import Quadratic, RowEnergy
 from polycomplete.rows.wide import newton_step, pays
 
-__all__ = ["EVEN", "EVEN_ROWS", "PLAIN", "Block", "Holes", "Packing", "Run"]
-
 BLOCK_ENTRIES = 16384  # rows × columns of a block: calls take little time beside their work
 FEW = 64  # rows of a block at least, however wide they are: fewer cost more in calls than they save
 CACHED = 7.5e5  # bytes of derivatives that are worked on at a time

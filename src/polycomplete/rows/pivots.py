@@ -8,8 +8,6 @@ from array_api_compat import array_namespace, device
 from polycomplete._arrays import Array
 from polycomplete.kernels import Kernel
 
-__all__ = ["pivots"]
-
 AT_ONCE = 3000  # rows whose whole Gram matrix is quicker than one column after the other
 ROUNDING = 1e-14  # of the largest k(x, x): what is left of a row that others explain entirely
 

@@ -17,8 +17,6 @@ from polycomplete.rows.energy import RowEnergy
 from polycomplete.rows.holes import PLAIN, Holes, Packing, Run
 from polycomplete.rows.solve import Candidates, near
 
-__all__ = ["retry", "try_starts"]
-
 UNTRUSTED = 0.1  # share of a half, worst first, that nobody starts from or learns from
 SUSPECTS = 0.3  # at most this share of a half starts again
 SUSPICIOUS = 5.0  # ... if its energy is so many times the median

@@ -18,8 +18,6 @@ from polycomplete._machine import TILE
 from polycomplete.rows.energy import RowEnergy
 from polycomplete.rows.holes import EVEN_ROWS
 
-__all__ = ["Candidates", "candidates", "evenly", "near", "nearest", "padded", "settle"]
-
 BLOCK_BYTES = 32e6  # of the largest array of a step: fits the cache of a few cores
 
 

@@ -11,8 +11,6 @@ from polycomplete.rows.energy import Expansion, Quadratic, RowEnergy
 from polycomplete.rows.holes import Block
 from polycomplete.rows.wide import WIDE
 
-__all__ = ["LOOSE", "deviations", "deviations_in_place"]
-
 BLOCK_BYTES = 32e6  # of the largest array at a time
 #: Of a typical distance of two rows: a row that may move this far is not determined.
 LOOSE = 0.25

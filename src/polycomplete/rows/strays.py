@@ -9,8 +9,6 @@ from array_api_compat import array_namespace
 
 from polycomplete._arrays import Array
 
-__all__ = ["Span", "bring_back"]
-
 #: Of the observed range of a column: farther outside, a completed entry is not to be believed.
 MARGIN = 0.5
 

@@ -15,8 +15,6 @@ from array_api_compat import array_namespace
 from polycomplete._arrays import Array
 from polycomplete.rows.energy import RowEnergy
 
-__all__ = ["WIDE", "newton_step"]
-
 ITERATIONS = 5  # of the conjugate gradients
 COUNTED = 8  # ... that the matrices of rows are weighed against: rough steps take more sweeps
 #: Rows with more holes than this have no matrices at all, not even to measure deviations.

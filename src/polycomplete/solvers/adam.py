@@ -10,8 +10,6 @@ from polycomplete.exact import ExactProblem
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped
 from polycomplete.solvers.start import fill
 
-__all__ = ["AdamPlus"]
-
 
 class AdamPlus(BaseEstimator):
     """The solver of the paper, with the paper's settings.

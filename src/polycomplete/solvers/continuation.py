@@ -31,8 +31,6 @@ from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logg
 from polycomplete.solvers.stages import stages
 from polycomplete.solvers.start import fill
 
-__all__ = ["Continuation"]
-
 COARSE = 1e-7  # down to here with the kernel as it is; below, with the widened one
 NEAR = 1e3  # so many times coarser than a completion to begin with, rows still find their place
 STEPS = ("newton", "quasi-newton")

@@ -23,8 +23,6 @@ from polycomplete.kernels import RBF, Kernel, Linear, Polynomial
 from polycomplete.lift import LiftEnergy, LiftProblem
 from polycomplete.rows import RowEnergy
 
-__all__ = ["Bend", "Point", "bend", "look", "mixed", "second_order"]
-
 # Directions whose weight is nearer to 1 than this count as unused: they bend all alike.
 UNUSED = 1e-2
 NOISE = 1e-31  # of the largest eigenvalue: what is smaller is rounding, and is not divided by

@@ -26,8 +26,6 @@ from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logg
 from polycomplete.solvers.stages import stages
 from polycomplete.solvers.start import fill
 
-__all__ = ["IRLS"]
-
 RESCUE = 1e-6  # second chances are given here; from there on the smoothing only refines
 BACK = 1e-4  # where the path begins again after second chances
 

@@ -12,8 +12,6 @@ import numpy as np
 from polycomplete.exact import WIDEST, ExactProblem
 from polycomplete.solvers.curvature import UNUSED, Bend, Point, Product, bend, look, second_order
 
-__all__ = ["Newton", "direction", "suits"]
-
 DAMPING = 1e-6  # of a row's own metric: bounds steps in directions that nothing determines
 LONGEST = 60  # conjugate gradient steps
 SHORTER = 0.3  # a step that does not lower the objective is shortened by this

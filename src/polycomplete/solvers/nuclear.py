@@ -13,8 +13,6 @@ from polycomplete._checks import check_numbers
 from polycomplete.linear import LinearModel, shrink
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
 
-__all__ = ["AugmentedLagrangian"]
-
 #: Iterations in which the step is balanced; the duality gap is looked at every so many.
 BALANCED, LOOK = 50, 10
 

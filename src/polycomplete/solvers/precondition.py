@@ -14,8 +14,6 @@ import numpy as np
 from polycomplete.exact import WIDEST, ExactProblem
 from polycomplete.lift import row_energy
 
-__all__ = ["RowPreconditioner", "precondition"]
-
 DAMPING = 1e-3  # of the row's own metric: bounds how soft a direction may be taken to be
 
 

@@ -13,8 +13,6 @@ from polycomplete.kernels import typical_distance
 from polycomplete.lift import row_energy
 from polycomplete.rows import Candidates, RowEnergy, candidates
 
-__all__ = ["blend_ambiguous", "rescue"]
-
 SUSPECTS = 0.25  # share of rows, worst first, that are tried again
 SUSPICIOUS = 2.0  # ... if their energy is so many times the median
 STARTS, STEPS = 6, 3  # of each, and steps for each model

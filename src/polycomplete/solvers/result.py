@@ -11,8 +11,6 @@ import numpy as np
 
 from polycomplete.kernels import Kernel
 
-__all__ = ["Monitor", "Progress", "Result", "Stopped"]
-
 logger = logging.getLogger("polycomplete")
 
 

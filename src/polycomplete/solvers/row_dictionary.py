@@ -19,8 +19,6 @@ import numpy as np
 from polycomplete._machine import TILE, blas_threads_for
 from polycomplete.solvers.stages import stages
 
-__all__ = ["FIRST", "KNEE", "Atoms", "RowDictionary", "append_constant", "smooth_abs"]
-
 #: Below this share of the length of a typical row a coefficient counts by its square.
 KNEE = 1e-2
 #: The first smoothing. At 1 hardly any row has a representation.

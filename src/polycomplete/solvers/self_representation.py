@@ -44,8 +44,6 @@ from polycomplete.solvers.row_dictionary import (
 from polycomplete.solvers.stages import stages
 from polycomplete.solvers.start import fill
 
-__all__ = ["RowDictionary", "SelfRepresentation"]
-
 END = 1e-7  # the last smoothing of the path that choosing by hiding follows
 WILD, SMALLEST_STEP = 1.5, 1 / 64  # a move so many times the smallest one halves the step
 DESCENTS = 5  # steps of the missing entries in a round of "joint"

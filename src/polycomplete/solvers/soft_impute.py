@@ -18,8 +18,6 @@ from polycomplete.scaling import column_spread
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
 from polycomplete.solvers.stages import stages
 
-__all__ = ["SoftImpute"]
-
 #: Thresholds fall by this factor from stage to stage, and the path ends here.
 FACTOR, END = 10**0.25, 1e-3
 #: Matrices whose smaller side is up to this get all singular values; that is faster there.

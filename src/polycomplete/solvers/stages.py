@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["stages"]
-
 
 def stages(first: float, last: float, factor: float = 10.0) -> list[float]:
     """Return the smoothing of each stage: divided by ``factor`` each time, ending at ``last``.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["STARTS", "fill"]
-
 
 def _zero(X: np.ndarray, mask: np.ndarray) -> np.ndarray:
     return np.zeros_like(X)

@@ -9,8 +9,6 @@ import numpy as np
 
 from polycomplete.tables.schema import Column
 
-__all__ = ["bounds_of"]
-
 #: Kinds whose cells lie on a line; the others have levels, which are bounds in themselves.
 LINES = ("numeric", "integer", "datetime", "duration")
 

@@ -16,8 +16,6 @@ from polycomplete.tables.method import checked
 from polycomplete.tables.simplex import Calibration
 from polycomplete.tuning import HeldOut
 
-__all__ = ["calibrations", "hidden_blocks", "scores"]
-
 #: Share of the present cells that is hidden where the method itself has hidden too few.
 SHARE = 0.1
 #: A method that chose its settings by hiding entries tells enough of a column with so many of its

@@ -7,16 +7,6 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 
-__all__ = [
-    "categories",
-    "is_aware",
-    "key",
-    "present",
-    "present_cells",
-    "ticks",
-    "unit_of",
-]
-
 
 def present(series: Any) -> np.ndarray:
     """Return which cells are there: neither null, None, NA, NaT nor NaN.

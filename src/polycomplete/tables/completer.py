@@ -36,8 +36,6 @@ from polycomplete.tables.settings import (
 from polycomplete.tables.writing import write_table
 from polycomplete.tuning import HeldOut
 
-__all__ = ["TableCompleter"]
-
 
 class TableCompleter(Reported, TransformerMixin, BaseEstimator):
     """Complete a table with columns of all kinds.

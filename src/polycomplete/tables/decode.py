@@ -12,8 +12,6 @@ from polycomplete.tables.encode import Encoding
 from polycomplete.tables.schema import Column
 from polycomplete.tables.simplex import Calibration
 
-__all__ = ["Decoder", "Probabilities"]
-
 #: Seconds in the units in which libraries count time.
 SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "D": 86400.0}
 

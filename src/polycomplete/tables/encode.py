@@ -15,8 +15,6 @@ import numpy as np
 
 from polycomplete.scaling import column_spread, is_constant
 
-__all__ = ["Encoding"]
-
 
 @dataclass(frozen=True)
 class Encoding:

@@ -10,8 +10,6 @@ from polycomplete.tables.calibrate import hidden_blocks
 from polycomplete.tables.decode import SECONDS, Decoder
 from polycomplete.tuning import HeldOut, calibration
 
-__all__ = ["deviation_factors", "fallback_deviations", "fallbacks", "held_out_cells"]
-
 #: Held-out cells of a column that are enough to calibrate its deviations, and to judge it at all.
 ENOUGH, FEWEST = 30, 10
 

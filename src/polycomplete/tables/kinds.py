@@ -9,8 +9,6 @@ import numpy as np
 
 from polycomplete.tables.cells import categories, present_cells
 
-__all__ = ["KINDS", "kind_of", "suits"]
-
 #: What may be said of a column; a list of levels in their order is "ordered" too.
 KINDS = ("numeric", "integer", "bool", "categorical", "ordered", "datetime", "duration")
 

@@ -10,8 +10,6 @@ from sklearn.base import clone
 from polycomplete.completers import Completer
 from polycomplete.methods import PMC
 
-__all__ = ["adapt", "checked", "prepared", "scales_itself"]
-
 
 def prepared(method: Any, seed: int | None, verbose: int) -> Any:
     """Return a copy of a method that follows our seed.

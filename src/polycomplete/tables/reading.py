@@ -13,8 +13,6 @@ from polycomplete.tables.cells import is_aware, key, present, present_cells, tic
 from polycomplete.tables.kinds import suits
 from polycomplete.tables.schema import Column
 
-__all__ = ["read", "read_table"]
-
 #: Whole numbers that NumPy takes at once; below this, their differences fit too.
 NARROW, SAFE = (nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32), 2**62
 

@@ -20,8 +20,6 @@ from polycomplete.tables.cells import (
 )
 from polycomplete.tables.kinds import kind_of
 
-__all__ = ["Column", "learn_column", "learn_schema", "table"]
-
 
 @dataclass(frozen=True)
 class Column:

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_choices", "check_columns", "check_names", "check_weights", "listed"]
-
 
 def listed(names: Any) -> list[Any]:
     """Return names as a list; a single text is one name.

@@ -14,8 +14,6 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logit, softmax
 
-__all__ = ["Calibration", "project"]
-
 #: No share is taken to be smaller: logarithms stay finite.
 TINY = 1e-12
 #: Doubt where nothing is known of how good the scores are.

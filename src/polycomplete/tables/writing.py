@@ -12,8 +12,6 @@ from polycomplete.tables.cells import categories, key, unit_of
 from polycomplete.tables.kinds import suits
 from polycomplete.tables.schema import Column
 
-__all__ = ["replaced", "write", "write_table"]
-
 #: Ticks of a day.
 TICKS = {"ns": 86400 * 10**9, "us": 86400 * 10**6, "ms": 86400 * 10**3, "s": 86400, "D": 1}
 #: The days from 1970, or of a duration, at which Python's own begin and end.

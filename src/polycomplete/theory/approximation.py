@@ -10,8 +10,6 @@ from scipy.fft import dct
 
 from polycomplete.theory.counting import check
 
-__all__ = ["approximation_constant", "polynomial_features", "rbf_polynomial_bound"]
-
 _Map = Callable[[np.ndarray], np.ndarray]
 
 

@@ -10,21 +10,9 @@ import math
 from bisect import bisect_left
 from numbers import Integral
 
-__all__ = [
-    "information_limit",
-    "mnp",
-    "mnp_phi",
-    "r_tilde",
-    "rank_bound",
-    "rank_phi_additive",
-    "rank_phi_bound",
-    "samples_low_rank",
-    "samples_polynomial",
-    "sampling_bound",
-]
-
 
 def check(low: int, *, whole: bool = True, strict: bool = False, **values: float) -> None:
+    """Raise if one of the values is not a number in the allowed range."""
     kind = "a whole number" if whole else "a finite number"
     bound = "above" if strict else "of at least"
     for name, value in values.items():

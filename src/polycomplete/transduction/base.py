@@ -24,8 +24,6 @@ from polycomplete.transduction.members import fit_members
 from polycomplete.transduction.search import MULTIPLES, WEIGHTS, Search, Settings
 from polycomplete.transduction.targets import Target
 
-__all__ = ["BaseTransducer"]
-
 ENTRIES = 12_000  # observed entries that are enough to choose by
 #: Rows, however few entries are enough, and the share of their targets that is hidden: where rows
 #: without a target take part in the fit, and where they do not.

@@ -14,8 +14,6 @@ from polycomplete.transduction.labels import known_labels
 from polycomplete.transduction.search import Search, Settings
 from polycomplete.transduction.targets import Classes
 
-__all__ = ["TransductiveClassifier"]
-
 
 class TransductiveClassifier(ClassifierMixin, BaseTransducer):
     """Classify rows with missing features by completing [features, indicators of the labels].

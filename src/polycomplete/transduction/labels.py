@@ -14,8 +14,6 @@ from sklearn.utils.validation import column_or_1d
 
 from polycomplete.frames import is_missing
 
-__all__ = ["known_labels", "known_numbers"]
-
 
 def known_labels(y: Any, unlabeled: Any = "auto") -> tuple[np.ndarray, np.ndarray]:
     """Return the classes, and the number of the class of each label; −1 where it is missing.

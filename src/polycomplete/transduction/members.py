@@ -14,8 +14,6 @@ from polycomplete._messages import warn
 from polycomplete.tables.method import checked
 from polycomplete.transduction.targets import Target
 
-__all__ = ["LONG", "Member", "fit_members"]
-
 LONG = 5000  # features of all rows from which on a fit takes a second
 
 

@@ -12,8 +12,6 @@ from polycomplete.transduction.base import BaseTransducer
 from polycomplete.transduction.labels import known_numbers
 from polycomplete.transduction.targets import Number
 
-__all__ = ["TransductiveRegressor"]
-
 
 class TransductiveRegressor(RegressorMixin, BaseTransducer):
     """Predict a number for rows with missing features by completing [features, number].

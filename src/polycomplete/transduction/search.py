@@ -18,8 +18,6 @@ from polycomplete.solvers.result import logger
 from polycomplete.transduction.members import LONG, Member
 from polycomplete.transduction.targets import Target
 
-__all__ = ["Search", "Settings"]
-
 WEIGHTS = (1.0, 0.3, 3.0)  # of the target; one feature has 1
 LESS = 0.1  # ... tried where 0.3 was the best of them
 MULTIPLES = (1.0, 2.0)  # of a typical distance: classes have finer borders than surfaces

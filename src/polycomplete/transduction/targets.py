@@ -10,8 +10,6 @@ import numpy as np
 from polycomplete.scaling import column_spread, is_constant
 from polycomplete.tables.simplex import Calibration
 
-__all__ = ["Classes", "Number", "Target"]
-
 TINY = 1e-12  # no probability counts as smaller
 
 

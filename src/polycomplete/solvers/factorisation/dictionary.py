@@ -22,8 +22,6 @@ from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.rows import RowEnergy, candidates, learn, padded, settle
 from polycomplete.rows.solve import BLOCK_BYTES, even_block
 
-__all__ = ["AtomPreconditioner", "Dictionary", "evaluate", "precondition_atoms"]
-
 DAMPING = 0.1  # of the mean curvature: bounds how soft a direction of the atoms may be taken to be
 #: Rows are judged at no finer β than this: below, only the place that happens to be nearest counts.
 JUDGE = 1e-6

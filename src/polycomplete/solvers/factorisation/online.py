@@ -19,8 +19,6 @@ from polycomplete.solvers.factorisation.run import ROUND
 from polycomplete.solvers.factorisation.solver import KernelFactorisation
 from polycomplete.solvers.result import Monitor, Result, Stopped
 
-__all__ = ["partial_solve"]
-
 ROUNDS = 2  # of the descent with each batch
 
 

@@ -11,8 +11,6 @@ import numpy as np
 from polycomplete.exact import WIDEST
 from polycomplete.rows import Block, Holes, RowEnergy
 
-__all__ = ["HolePreconditioner", "PackedHoles"]
-
 DAMPING = 1e-3  # of the row's own metric: bounds how soft a direction may be taken to be
 
 

@@ -17,8 +17,6 @@ from polycomplete.solvers.result import Monitor, logger
 from polycomplete.solvers.stages import stages
 from polycomplete.solvers.start import fill
 
-__all__ = ["FactorisationRun"]
-
 OVER = 2  # drawn atoms for each atom to be learned: atoms that are drawn explain less
 TRIM = 0.3  # directions of the drawn atoms with less than this share of β explain too little
 ROUND = 40  # iterations between two renewals of the preconditioners

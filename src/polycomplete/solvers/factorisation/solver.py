@@ -29,8 +29,6 @@ from polycomplete.solvers.factorisation.run import ROUND, FactorisationRun
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
 from polycomplete.solvers.stages import stages
 
-__all__ = ["KernelFactorisation"]
-
 FIRST = 1.0  # the first β of the warm-up
 COARSE = 1e-6  # its last; below, drawn atoms are too few to tell right from wrong
 FINE = 1e-9  # where the descent may end

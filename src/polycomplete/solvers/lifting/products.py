@@ -12,8 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-__all__ = ["Lifter", "Lifts", "misfit"]
-
 #: Eigenpairs of matrices up to this size, or of more than a quarter of them, come from LAPACK.
 SMALL = 160
 #: Bytes of the products that are held for a block of rows.

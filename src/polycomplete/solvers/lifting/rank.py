@@ -16,8 +16,6 @@ from polycomplete.scaling import column_spread
 from polycomplete.solvers.lifting.run import EXPLAINED, Run
 from polycomplete.solvers.result import Stopped
 
-__all__ = ["CAUTIOUS", "Search", "largest", "most", "ranks"]
-
 #: The rank where there is too little to hide.
 CAUTIOUS = 3
 #: Leave the path where the hidden error has come this far above its lowest.

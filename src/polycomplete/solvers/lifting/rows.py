@@ -14,8 +14,6 @@ from polycomplete.rows import Candidates
 from polycomplete.rows.solve import even_block
 from polycomplete.solvers.lifting.products import Lifter, misfit
 
-__all__ = ["LiftedModel", "curvature", "linear_starts", "settle"]
-
 #: Bytes of the largest array of rows that are worked on together.
 BLOCK_BYTES = 256e6
 #: How much the linear starts doubt the observed products, from hardly to much.

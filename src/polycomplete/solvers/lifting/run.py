@@ -12,8 +12,6 @@ from polycomplete.solvers.lifting.rows import NOTHING, LiftedModel, curvature
 from polycomplete.solvers.precondition import RowPreconditioner
 from polycomplete.solvers.result import Monitor, logger
 
-__all__ = ["EXPLAINED", "Run"]
-
 #: Bounds how soft a direction is taken to be, and how strongly misfit pulls missing entries to 0.
 DAMPING, PULL = 1e-3, 1.0
 #: Where the mean misfit is below this nothing is left to explain.

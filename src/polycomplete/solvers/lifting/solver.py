@@ -30,8 +30,6 @@ from polycomplete.solvers.lifting.rows import LiftedModel
 from polycomplete.solvers.lifting.run import EXPLAINED, Run
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
 
-__all__ = ["Lifting"]
-
 #: For the memory: M × M numbers for each row (the preconditioner, the space and copies of both),
 #: Gram matrices alive at once, and bytes of what is held for blocks of rows.
 ROW_ARRAYS, GRAMS, BLOCKS = 6, 8, 2e8
