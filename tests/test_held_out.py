@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from polycomplete import PMC, TableCompleter, datasets, masks
-from polycomplete.report.errors import add_errors
+from polycomplete.report.trust import add_errors
 from polycomplete.tables.decode import Decoder
 from polycomplete.tables.encode import Encoding
 from polycomplete.tables.holdout import fallbacks

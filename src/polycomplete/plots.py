@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polycomplete._optional import need
-from polycomplete.report.cells import Cells, columns_of
+from polycomplete.report.columns import Cells, columns_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
