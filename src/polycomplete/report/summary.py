@@ -38,7 +38,8 @@ VERSIONS = {
 def summarize(completer: Any, X: Any, completed: Any) -> dict[str, Any]:
     """Return the summary of a completion, as far as tables and completer tell it."""
     inner = getattr(completer, "method_", None) or completer  # of a table completer
-    result, settings = getattr(inner, "result_", None), getattr(completer, "get_params", dict)()
+    result = getattr(inner, "result_", None)
+    settings: dict[str, Any] = getattr(completer, "get_params", dict)()
     own = {name: clean(repr(value), LONG) for name, value in settings.items() if "__" not in name}
     chosen = {name: getattr(inner, name) for name in CHOSEN if hasattr(inner, name)}
     return _plain({
@@ -191,11 +192,10 @@ def _python(completer: Any, settings: dict[str, Any]) -> str:
     whole = {"N_CHAR_MAX": 10**6} if isinstance(completer, BaseEstimator) else {}
     made = completer.__repr__(**whole)
     kinds = {type(part) for part in (completer, *settings.values())}
-    named = sorted(f"from {_home(kind)} import {kind.__name__}" for kind in kinds
-                   if f"{kind.__name__}(" in made)  # fmt: skip
-    return "\n".join(
-        [*named, "", f"completer = {made}", "completed = completer.fit_transform(table)"]
-    )
+    named = {kind.__name__: _home(kind) for kind in kinds if f"{kind.__name__}(" in made}
+    imports = sorted(f"from {home} import {name}" for name, home in named.items())
+    lines = [f"completer = {made}", "completed = completer.fit_transform(table)"]
+    return "\n".join([*imports, "", *lines])
 
 
 def _home(kind: type) -> str:

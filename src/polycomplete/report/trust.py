@@ -38,7 +38,8 @@ class Fit:
         places = known if schema else own if set(names) <= set(own) else names
         self.names, self.places = names, {name: j for j, name in enumerate(places)}
         self.columns = {name: Column(name, "numeric", "") for name in (*places, *names)} | schema
-        self.held, std = (getattr(completer, name, None) for name in ("held_out_", "cell_std_"))
+        self.held = getattr(completer, "held_out_", None)
+        std: Any = getattr(completer, "cell_std_", None)
         self.determined = getattr(getattr(completer, "method_", completer), "row_determined_", None)
         self.knows = any(part is not None for part in (self.held, std, self.determined))
         rows_agree = getattr(completer, "n_samples_seen_", None) == rows
