@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from polycomplete.files import written_whole
+from polycomplete.files.whole import written_whole
 from polycomplete.report.findings import findings, unknown
 from polycomplete.report.page import page
 from polycomplete.report.summary import LETTERS, plain, summarize
