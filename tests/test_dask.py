@@ -18,8 +18,7 @@ from distributed import Client, LocalCluster
 from numpy.testing import assert_array_equal
 
 from polycomplete import LRMC, PMC, Landmark, datasets, masks
-from polycomplete.dask import complete_parquet, connected, fit, partitions, transform
-from polycomplete.dask.cluster import compute
+from polycomplete.dask import _keep_freed_memory, complete_parquet, connected, fit, transform
 
 NAMES = list("abcdef")
 QUICK = {
@@ -125,14 +124,14 @@ def test_any_fitted_completer_completes_partitions(frame):
 def test_worker_processes_alone_keep_freed_memory(monkeypatch):
     fitted, calls = LRMC().fit([[1.0, 2.0], [2.0, 4.0]]), []
     library = SimpleNamespace(mallopt=lambda *given: calls.append(given))
-    monkeypatch.setattr(partitions, "CDLL", lambda name: library)
+    monkeypatch.setattr("polycomplete.dask.CDLL", lambda name: library)
     for parent, count in ((None, 0), (object(), 2)):
-        monkeypatch.setattr(partitions, "parent_process", lambda parent=parent: parent)
-        partitions._keep_freed_memory.cache_clear()
+        monkeypatch.setattr("polycomplete.dask.parent_process", lambda parent=parent: parent)
+        _keep_freed_memory.cache_clear()
         for _ in range(2):  # once for each process
-            partitions.complete([[3.0, np.nan]], fitted, "Partition 0")
+            transform(fitted, da.array([[3.0, np.nan]])).compute(scheduler="synchronous")
         assert len(calls) == count
-    partitions._keep_freed_memory.cache_clear()
+    _keep_freed_memory.cache_clear()
 
 
 def test_nothing_is_computed_before_it_is_asked_for(frame):
@@ -276,12 +275,12 @@ def test_a_file_without_a_column_is_named(tmp_path, folder, frame):
 # Where the work is done
 
 
-def test_progress_is_shown(client, capsys):
-    tasks = [dask.delayed(sum)([1, 2])]
-    assert compute(tasks, progress=True) == [3]
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of Dask's own
+def test_progress_is_shown(client, capsys, tmp_path, folder, frame):
+    pmc = PMC(**QUICK).fit(frame)
+    complete_parquet(folder, tmp_path / "by threads", pmc, progress=True)
     assert "Completed" in capsys.readouterr().out
-    with client.as_current():
-        assert compute(tasks, progress=True) == [3]
+    scheduler = client.scheduler.address
+    complete_parquet(folder, tmp_path / "by workers", pmc, scheduler=scheduler, progress=True)
     assert "Completed" in capsys.readouterr().out
-    with connected(scheduler=client.scheduler.address) as other:
-        assert other.submit(sum, [1, 2]).result() == 3
+    assert names(tmp_path / "by threads") == names(tmp_path / "by workers")

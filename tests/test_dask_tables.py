@@ -43,7 +43,7 @@ def test_a_table_is_completed_as_in_memory_where_it_is_small():
 
 
 def test_a_table_is_learned_from_a_sample_with_all_of_its_labels(monkeypatch):
-    monkeypatch.setattr("polycomplete.dask.tables.ROWS", 40)
+    monkeypatch.setattr("polycomplete.dask.learning.ROWS", 40)
     frame, fitted = mixed(), []
     for count in (1, 2, 7):
         completer = table_completer().set_params(clip="observed")
