@@ -96,9 +96,8 @@ def _is_measured(series: Any) -> bool:
 
 def _refuse_unknown_categories(frame: Any) -> None:
     for series in frame.iter_columns():
-        if series.dtype == nw.Categorical and "__UNKNOWN_CATEGORIES__" in list(
-            series.cat.get_categories()
-        ):
+        known = series.cat.get_categories() if series.dtype == nw.Categorical else []
+        if "__UNKNOWN_CATEGORIES__" in list(known):
             raise ValueError(
                 f"Dask does not know the categories of column {series.name!r} yet; call "
                 "X = X.categorize() first."
