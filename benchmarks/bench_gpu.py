@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.bench_scale import DETERMINED, instance
 from experiments.store import save
 from polycomplete import PMC, AdamPlus, Exact, Landmark, metrics
-from polycomplete.devices import find_device
+from polycomplete._resources import find_device
 from polycomplete.rows import Holes, deviations, nearest
 
 PARTS = ("same", "growth", "stages", "memory", "exact")

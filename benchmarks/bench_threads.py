@@ -2,7 +2,7 @@
 
 Measured on a quiet machine and with other processes keeping its cores busy: a multi-threaded BLAS
 then waits for threads that are not running. The library keeps to one thread below
-``polycomplete._machine.SMALL`` rows.
+``polycomplete._resources.SMALL`` rows.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from polycomplete import (
     masks,
     metrics,
 )
-from polycomplete.devices import Device
+from polycomplete._resources import Device
 from polycomplete.exact import ExactProblem
 from polycomplete.landmarks import engine
 from polycomplete.landmarks import model as model_module

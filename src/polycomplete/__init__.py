@@ -20,15 +20,15 @@ if TYPE_CHECKING:
         report,
         theory,
     )
-    from polycomplete._about import show_versions
+    from polycomplete._resources import show_versions
     from polycomplete.clustering import SparseSubspaceClustering, SubspaceClusterer
     from polycomplete.completers import Completer
-    from polycomplete.disk import complete_file
     from polycomplete.exact import Exact
     from polycomplete.kernels import RBF, Linear, Polynomial
     from polycomplete.landmarks import Landmark, Sweeps
     from polycomplete.lift import Lift
     from polycomplete.methods import KFMC, LADMC, LRMC, NLMC, PMC, SRMC, VMC
+    from polycomplete.out_of_core import complete_file
     from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
     from polycomplete.persistence import load, save
     from polycomplete.solvers import IRLS, AdamPlus, AugmentedLagrangian, Continuation, SoftImpute
@@ -37,12 +37,11 @@ if TYPE_CHECKING:
 
 #: Where the names above live: a new name goes there, here and into ``__all__``.
 _HOMES = {
-    "_about": ["show_versions"],
+    "_resources": ["show_versions"],
     "clustering": ["SparseSubspaceClustering", "SubspaceClusterer"],
     "completers": ["Completer"],
     "datasets": [],
     "diagnostics": [],
-    "disk": ["complete_file"],
     "exact": ["Exact"],
     "kernels": ["RBF", "Linear", "Polynomial"],
     "landmarks": ["Landmark", "Sweeps"],
@@ -50,6 +49,7 @@ _HOMES = {
     "masks": [],
     "methods": ["KFMC", "LADMC", "LRMC", "NLMC", "PMC", "SRMC", "VMC"],
     "metrics": [],
+    "out_of_core": ["complete_file"],
     "penalties": ["Equal", "Inverse", "Ramp", "Schatten", "Skip"],
     "persistence": ["load", "save"],
     "plots": [],

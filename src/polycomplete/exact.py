@@ -14,8 +14,7 @@ from sklearn.base import BaseEstimator
 
 from polycomplete._arrays import Array
 from polycomplete._checks import check_numbers
-from polycomplete._machine import free_memory
-from polycomplete.devices import Device, find_device
+from polycomplete._resources import Device, find_device, free_memory
 from polycomplete.kernels import Kernel
 from polycomplete.linear import eigenpairs
 from polycomplete.penalties import Schatten

@@ -14,7 +14,7 @@ from math import comb
 import numpy as np
 
 from polycomplete._checks import check_numbers
-from polycomplete._machine import free_memory
+from polycomplete._resources import free_memory
 from polycomplete.exact import BLOCKS, Exact, ExactProblem, Spectrum
 from polycomplete.kernels import Kernel, Polynomial
 from polycomplete.linear import eigenpairs

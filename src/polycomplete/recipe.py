@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polycomplete import tuning
-from polycomplete._machine import blas_threads_for
+from polycomplete._resources import blas_threads_for
 from polycomplete.exact import Exact
 from polycomplete.kernels import Kernel
 from polycomplete.landmarks import Landmark

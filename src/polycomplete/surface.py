@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from polycomplete._machine import blas_threads, blas_threads_for
+from polycomplete._resources import blas_threads, blas_threads_for
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.lift import row_energy
 from polycomplete.recipe import Learned, Recipe, Trial, judge, solve

@@ -12,8 +12,8 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
 from polycomplete._checks import check_numbers
-from polycomplete._machine import blas_threads_for
 from polycomplete._messages import warn
+from polycomplete._resources import blas_threads_for
 from polycomplete.clustering.admm import Schedule
 from polycomplete.clustering.affinity import coefficient_matrix, keep_largest, symmetric_affinity
 from polycomplete.clustering.self_expression import SelfExpression, by_all, by_nearest

@@ -19,7 +19,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from polycomplete._arrays import Array
-from polycomplete.devices import Device
+from polycomplete._resources import Device
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.landmarks.engine import WORKER, Landmark, LandmarkProblem, ladder
 from polycomplete.rows import (

@@ -30,7 +30,7 @@ from sklearn.base import BaseEstimator
 
 from polycomplete import tuning
 from polycomplete._checks import check_numbers
-from polycomplete._machine import blas_threads_for
+from polycomplete._resources import blas_threads_for
 from polycomplete.scaling import column_spread
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
 from polycomplete.solvers.row_dictionary import (

@@ -16,9 +16,9 @@ from polycomplete.frames import find_missing, to_matrix
 from polycomplete.keeping import Savable
 from polycomplete.kernels import RBF
 from polycomplete.methods import PMC
+from polycomplete.out_of_core import BlockCompleter
 from polycomplete.scaling import ColumnScaler, is_constant
 from polycomplete.solvers import Continuation
-from polycomplete.streams import BlockCompleter
 from polycomplete.tables.method import prepared
 from polycomplete.transduction.members import fit_members
 from polycomplete.transduction.search import MULTIPLES, WEIGHTS, Search, Settings

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from polycomplete._machine import in_processes
 from polycomplete._messages import warn
+from polycomplete._resources import in_processes
 from polycomplete.tables.method import checked
 from polycomplete.transduction.targets import Target
 

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from polycomplete._machine import in_processes
+from polycomplete._resources import in_processes
 from polycomplete.kernels import RBF
 from polycomplete.solvers.result import logger
 from polycomplete.transduction.members import LONG, Member

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from polycomplete._machine import blas_threads_for
+from polycomplete._resources import blas_threads_for
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.rows import RowEnergy, candidates, learn, padded, settle
 from polycomplete.rows.solve import BLOCK_BYTES, even_block

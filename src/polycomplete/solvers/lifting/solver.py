@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator
 
 from polycomplete import tuning
 from polycomplete._checks import check_numbers
-from polycomplete._machine import free_memory
+from polycomplete._resources import free_memory
 from polycomplete.solvers.lifting.rank import CAUTIOUS, Search, largest, most, ranks
 from polycomplete.solvers.lifting.rows import LiftedModel
 from polycomplete.solvers.lifting.run import EXPLAINED, Run
