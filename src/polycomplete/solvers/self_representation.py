@@ -41,7 +41,7 @@ from sklearn.base import BaseEstimator
 from polycomplete import tuning
 from polycomplete._checks import check_numbers
 from polycomplete._machine import TILE, blas_threads_for
-from polycomplete.scaling import column_spread
+from polycomplete.scaling import ColumnScaler
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
 from polycomplete.solvers.stages import stages
 from polycomplete.solvers.start import fill
@@ -167,8 +167,7 @@ class SelfRepresentation(BaseEstimator):
 
     def _choose(self, X: np.ndarray, mask: np.ndarray, seed: int) -> float:
         """Follow the path with entries hidden; the cautious smoothing where too few can be."""
-        unit = column_spread(X, mask)[1]
-        unit = np.where(unit > 0, unit, 1.0)
+        unit = ColumnScaler.fit(X, mask, "standard").scale
         draws = tuning.hidings(mask, seed)
         limit = self.time_limit and self.time_limit / (2 * max(len(draws), 1))
         found = [tuning.follow(self.path(X, visible, limit), X, hidden, unit)

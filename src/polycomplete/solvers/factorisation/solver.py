@@ -30,7 +30,7 @@ from sklearn.base import BaseEstimator
 from polycomplete import tuning
 from polycomplete._checks import check_numbers
 from polycomplete.kernels import RBF, Kernel
-from polycomplete.scaling import column_spread
+from polycomplete.scaling import ColumnScaler
 from polycomplete.solvers.factorisation.descent import ROUND, FactorisationRun
 from polycomplete.solvers.factorisation.dictionary import Dictionary
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
@@ -201,8 +201,7 @@ class KernelFactorisation(BaseEstimator):
         draws = tuning.hidings(run.mask, seed, CERTAIN, DRAWS)
         if not draws:
             return tuning.CAUTIOUS, run.X
-        spread = column_spread(run.X, run.mask)[1]
-        unit = np.where(spread > 0, spread, 1.0)
+        unit = ColumnScaler.fit(run.X, run.mask, "standard").scale
         # At most half of the time that is given goes into choosing.
         limit = self.time_limit and self.time_limit / (2 * len(draws))
         choices: list[tuning.Choice] = []

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from polycomplete import tuning
-from polycomplete.scaling import column_spread
+from polycomplete.scaling import ColumnScaler
 from polycomplete.solvers.lifting.space import (
     NOTHING,
     LiftedModel,
@@ -27,6 +27,8 @@ from polycomplete.solvers.lifting.space import (
 )
 from polycomplete.solvers.precondition import RowPreconditioner
 from polycomplete.solvers.result import Monitor, Stopped, logger
+
+Matrix = np.ndarray
 
 #: Bounds how soft a direction is taken to be, and how strongly misfit pulls missing entries to 0.
 DAMPING, PULL = 1e-3, 1.0
@@ -57,16 +59,16 @@ class Run:
     """
 
     lifter: Lifter
-    start: np.ndarray
-    seen: np.ndarray
-    length: np.ndarray
-    Y: np.ndarray
+    start: Matrix
+    seen: Matrix
+    length: Matrix
+    Y: Matrix
     monitor: Monitor
     lifts: Lifts = field(default_factory=Lifts)
     moved: float = np.inf
 
     @classmethod
-    def begin(cls, X: np.ndarray, mask: np.ndarray, offset: float, monitor: Monitor) -> Run:
+    def begin(cls, X: Matrix, mask: Matrix, offset: float, monitor: Monitor) -> Run:
         """Prepare the rows of a matrix."""
         lifter = Lifter.fit(X, mask, offset)
         Y, seen, length = lifter.prepare(X, mask)
@@ -76,7 +78,7 @@ class Run:
         """Return a run that stands at the start."""
         return replace(self, Y=self.start, lifts=Lifts())
 
-    def completed(self, X: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    def completed(self, X: Matrix, mask: Matrix) -> Matrix:
         """Return the rows in the units of X."""
         return self.lifter.restore(self.Y, self.length, X, mask)
 
@@ -84,7 +86,7 @@ class Run:
         """Return the mean misfit: the share of the lifts that is unexplained."""
         return self.lifts.unexplained(self.Y, rank)[0]
 
-    def model(self, rank: int, rows: np.ndarray | None = None) -> LiftedModel:
+    def model(self, rank: int, rows: Matrix | None = None) -> LiftedModel:
         """Return the space of the lifts of these rows (all by default), for completing others."""
         pool = self.Y if rows is None else self.Y[rows]
         basis, shares = self.lifts.space(pool, rank)
@@ -106,7 +108,7 @@ class Run:
         pull = PULL * unit
         change = self._precondition(basis, pull)
 
-        def objective(y: np.ndarray) -> tuple[float, np.ndarray]:
+        def objective(y: Matrix) -> tuple[float, Matrix]:
             z = change.back(y)
             value, g = self.lifts.unexplained(self._filled(z), rank)
             value += pull * float(z @ z) / len(begin)
@@ -165,7 +167,7 @@ class Run:
         self.Y = kept
         return lowest
 
-    def blend(self, rank: int) -> np.ndarray:
+    def blend(self, rank: int) -> Matrix:
         """Give rows that are not determined the mean of what is plausible; return which."""
         model = self.model(rank)
         long = np.sum(self.Y**2, axis=1) > LONG
@@ -179,15 +181,15 @@ class Run:
             self.Y[loose] = found[loose[rows]]
         return loose
 
-    def _filled(self, z: np.ndarray) -> np.ndarray:
+    def _filled(self, z: Matrix) -> Matrix:
         Y = self.start.copy()
         Y[~self.seen] = z
         return Y
 
-    def _misfits(self, basis: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    def _misfits(self, basis: Matrix, Y: Matrix) -> Matrix:
         return np.concatenate([misfit(basis, Y[part])[0] for part in parts(len(Y), basis)])
 
-    def _precondition(self, basis: np.ndarray, pull: float) -> RowPreconditioner:
+    def _precondition(self, basis: Matrix, pull: float) -> RowPreconditioner:
         n, M = self.Y.shape
         C, at = np.empty((n, M, M)), np.arange(M)
         for part in parts(n, basis):
@@ -206,13 +208,13 @@ def ranks(last: int, finer: int) -> list[int]:
     return found
 
 
-def most(seen: np.ndarray) -> int:
+def most(seen: Matrix) -> int:
     """Return the rank at which nothing is left unexplained, whatever the data."""
     n, M = seen.shape
     return min(n, M * (M + 1) // 2)
 
 
-def largest(seen: np.ndarray) -> int:
+def largest(seen: Matrix) -> int:
     """Return where the path of ranks ends.
 
     At half of the rows, so that each direction has two of them, and at as many products as three
@@ -226,16 +228,13 @@ def largest(seen: np.ndarray) -> int:
 class Search:
     """The search for the rank on one draw of hidden entries."""
 
-    def __init__(
-        self, run: Run, X: np.ndarray, visible: np.ndarray, hidden: np.ndarray, max_iter: int
-    ):
+    def __init__(self, run: Run, X: Matrix, visible: Matrix, hidden: Matrix, max_iter: int):
         self.run, self.other, self.max_iter = run, run.anew(), max_iter
         self.X, self.visible, self.hidden = X, visible, hidden
-        spread = column_spread(X, visible | hidden)[1]
-        self.unit = np.where(spread > 0, spread, 1.0)
+        self.unit = ColumnScaler.fit(X, visible | hidden, "standard").scale
         self.errors: dict[float, float] = {}
         self.left: dict[int, float] = {}
-        self.rows: dict[int, np.ndarray] = {}
+        self.rows: dict[int, Matrix] = {}
 
     def best(self) -> int:
         """Return the rank; where time runs out, the best so far."""

@@ -18,6 +18,8 @@ from scipy import linalg
 from polycomplete.rows import Candidates
 from polycomplete.rows.solve import even_block
 
+Matrix = np.ndarray
+
 #: Eigenpairs of matrices up to this size, or of more than a quarter of them, come from LAPACK.
 SMALL = 160
 #: Bytes of the products that are held for a block of rows.
@@ -48,12 +50,12 @@ class Lifter:
     offset: float
 
     @classmethod
-    def fit(cls, X: np.ndarray, mask: np.ndarray, offset: float) -> Lifter:
+    def fit(cls, X: Matrix, mask: Matrix, offset: float) -> Lifter:
         """Learn the unit from the observed entries, whose squares need not be numbers."""
         largest = float(np.max(np.abs(X[mask]))) or 1.0
         return cls(largest * (float(np.sqrt(np.mean((X[mask] / largest) ** 2))) or 1.0), offset)
 
-    def prepare(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def prepare(self, X: Matrix, mask: Matrix) -> tuple[Matrix, Matrix, Matrix]:
         """Return the rows with zeros for missing entries, what is seen of them, their lengths."""
         known = np.where(mask, X, 0.0) / self.unit
         m = X.shape[1]
@@ -65,14 +67,12 @@ class Lifter:
         length = np.sqrt(square)
         return known / length[:, None], mask, length * self.unit
 
-    def restore(
-        self, Y: np.ndarray, length: np.ndarray, X: np.ndarray, mask: np.ndarray
-    ) -> np.ndarray:
+    def restore(self, Y: Matrix, length: Matrix, X: Matrix, mask: Matrix) -> Matrix:
         """Return completed rows in the units of X, whose observed entries stay as they are."""
         return np.where(mask, X, Y[:, : X.shape[1]] * length[:, None])
 
 
-def misfit(basis: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def misfit(basis: Matrix, Y: Matrix) -> tuple[Matrix, Matrix, Matrix]:
     """Return the squared distance of the lift of each row from a space, with its gradient.
 
     With an orthonormal basis Z₁ … Z_R of the space it is E(y) = |y|⁴ − Σₖ (yᵀ Zₖ y)²; what rounding
@@ -86,7 +86,7 @@ def misfit(basis: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np
     return np.maximum(q**2 - np.sum(P**2, axis=1), 0) + ROUNDING * q**2, gradient, B
 
 
-def parts(n: int, basis: np.ndarray) -> list[slice]:
+def parts(n: int, basis: Matrix) -> list[slice]:
     """Return parts of n rows whose products with a basis do not take too much memory."""
     size = max(1, int(BLOCK_BYTES / (8 * basis.shape[0] * basis.shape[1])))
     return [slice(begin, begin + size) for begin in range(0, n, size)]
@@ -99,9 +99,9 @@ class Lifts:
     """
 
     def __init__(self) -> None:
-        self._guess: np.ndarray | None = None
+        self._guess: Matrix | None = None
 
-    def space(self, Y: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:
+    def space(self, Y: Matrix, rank: int) -> tuple[Matrix, Matrix]:
         """Return a basis (R, M, M) of the best space, and the mean square along each direction."""
         n, M = Y.shape
         if n <= M * (M + 1) // 2:
@@ -118,7 +118,7 @@ class Lifts:
         basis[:, first, second] = basis[:, second, first] = (V / weight[:, None]).T
         return basis, values / n
 
-    def unexplained(self, Y: np.ndarray, rank: int) -> tuple[float, np.ndarray]:
+    def unexplained(self, Y: Matrix, rank: int) -> tuple[float, Matrix]:
         """Return the mean squared distance of the lifts from their best space, and its gradient.
 
         The gradient is that for the space as it is: at its best, moving it changes nothing.
@@ -137,7 +137,7 @@ class Lifts:
             total += float(np.sum(E))
         return max(total, 0.0) / n, gradient / n
 
-    def _leading(self, K: np.ndarray, rank: int) -> tuple[np.ndarray, np.ndarray]:
+    def _leading(self, K: Matrix, rank: int) -> tuple[Matrix, Matrix]:
         """Return the largest eigenvalues, ascending, and their vectors."""
         n = len(K)
         if n > SMALL and 4 * rank < n:
@@ -150,9 +150,7 @@ class Lifts:
         return np.maximum(values, 0), V
 
 
-def _subspace_iteration(
-    K: np.ndarray, rank: int, guess: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray] | None:
+def _subspace_iteration(K: Matrix, rank: int, guess: Matrix | None) -> tuple[Matrix, Matrix] | None:
     """Return leading eigenpairs, a few more than asked for; None where that does not converge.
 
     Converged when another iteration adds less than a thousandth of what the pairs leave
@@ -175,9 +173,7 @@ def _subspace_iteration(
     return None
 
 
-def curvature(
-    Y: np.ndarray, B: np.ndarray, seen: np.ndarray, damping: float | np.ndarray
-) -> np.ndarray:
+def curvature(Y: Matrix, B: Matrix, seen: Matrix, damping: float | Matrix) -> Matrix:
     """Return the Gauss–Newton matrix of the missing entries; a one for each observed entry."""
     q = np.maximum(np.sum(Y**2, axis=1), 1e-6)  # nothing is curved around a row of zeros
     y, B = np.where(seen, 0, Y), np.where(seen[:, None], 0, B)
@@ -187,9 +183,7 @@ def curvature(
     return np.asarray(H)
 
 
-def settle(
-    basis: np.ndarray, Y: np.ndarray, seen: np.ndarray, steps: int = 15
-) -> tuple[np.ndarray, np.ndarray]:
+def settle(basis: Matrix, Y: Matrix, seen: Matrix, steps: int = 15) -> tuple[Matrix, Matrix]:
     """Take Levenberg–Marquardt steps on the missing entries of each row by itself."""
     E, gradient, B = misfit(basis, Y)
     damping = np.full(len(Y), 0.1)
@@ -205,9 +199,7 @@ def settle(
     return Y, E
 
 
-def linear_starts(
-    basis: np.ndarray, shares: np.ndarray, Y: np.ndarray, seen: np.ndarray
-) -> np.ndarray:
+def linear_starts(basis: Matrix, shares: Matrix, Y: Matrix, seen: Matrix) -> Matrix:
     """Return completions that need no start of their own, one for each degree of doubt.
 
     In the lift the problem is linear: the coefficients are a ridge regression of the products that
@@ -233,7 +225,7 @@ def linear_starts(
     return found
 
 
-def _neighbours(pool: np.ndarray, Y: np.ndarray, seen: np.ndarray, own: np.ndarray) -> np.ndarray:
+def _neighbours(pool: Matrix, Y: Matrix, seen: Matrix, own: Matrix) -> Matrix:
     """Return completions by multiples of those rows of the pool that come nearest.
 
     ``own`` tells where a row itself stands in the pool (-1: nowhere).
@@ -252,12 +244,12 @@ class LiftedModel:
     """The space in which the lifts of rows lie: what completes further rows."""
 
     lifter: Lifter
-    basis: np.ndarray
-    shares: np.ndarray
-    pool: np.ndarray
+    basis: Matrix
+    shares: Matrix
+    pool: Matrix
     typical: float
 
-    def complete(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def complete(self, X: Matrix, mask: Matrix) -> tuple[Matrix, Matrix]:
         """Complete each row by itself; return the rows and which of them are not determined."""
         Y, seen, length = self.lifter.prepare(X, mask)
         rows = np.flatnonzero(~mask.all(axis=1))
@@ -266,12 +258,8 @@ class LiftedModel:
         return self.lifter.restore(Y, length, X, mask), loose
 
     def decide(
-        self,
-        Y: np.ndarray,
-        seen: np.ndarray,
-        first: np.ndarray | None = None,
-        own: np.ndarray | None = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, Y: Matrix, seen: Matrix, first: Matrix | None = None, own: Matrix | None = None
+    ) -> tuple[Matrix, Matrix]:
         """Complete prepared rows; return them and which are not determined.
 
         A row is not determined where its plausible completions differ (it gets their mean), or
@@ -293,10 +281,10 @@ class LiftedModel:
 
     def candidates(
         self,
-        Y: np.ndarray,
-        seen: np.ndarray,
-        first: np.ndarray | None = None,
-        own: np.ndarray | None = None,
+        Y: Matrix,
+        seen: Matrix,
+        first: Matrix | None = None,
+        own: Matrix | None = None,
         steps: int = 15,
     ) -> Candidates:
         """Complete prepared rows, zero where missing, from several starts.
@@ -322,19 +310,17 @@ class LiftedModel:
             rows[part, k:], E[part, k:] = self._settle(starts, seen[part], steps)
         return Candidates(rows, E)
 
-    def scarce(self, seen: np.ndarray) -> np.ndarray:
+    def scarce(self, seen: Matrix) -> Matrix:
         """Return which rows have too few observed products to settle all directions."""
         count = seen.sum(axis=1)
         return np.asarray(count * (count + 1) < 3 * len(self.basis))
 
-    def _settle(
-        self, starts: np.ndarray, seen: np.ndarray, steps: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _settle(self, starts: Matrix, seen: Matrix, steps: int) -> tuple[Matrix, Matrix]:
         n, k, M = starts.shape
         rows, E = settle(self.basis, starts.reshape(n * k, M), np.repeat(seen, k, axis=0), steps)
         return rows.reshape(n, k, M), E.reshape(n, k)
 
-    def _blocks(self, n: int) -> list[np.ndarray]:
+    def _blocks(self, n: int) -> list[Matrix]:
         """Return the numbers of n rows in blocks, the last one padded with rows done before.
 
         All blocks have one size, which depends on the model alone: other shapes take other paths
