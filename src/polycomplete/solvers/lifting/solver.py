@@ -25,9 +25,16 @@ from sklearn.base import BaseEstimator
 from polycomplete import tuning
 from polycomplete._checks import check_numbers
 from polycomplete._resources import free_memory
-from polycomplete.solvers.lifting.rank import CAUTIOUS, Search, largest, most, ranks
-from polycomplete.solvers.lifting.rows import LiftedModel
-from polycomplete.solvers.lifting.run import EXPLAINED, Run
+from polycomplete.solvers.lifting.run import (
+    CAUTIOUS,
+    EXPLAINED,
+    Run,
+    Search,
+    largest,
+    most,
+    ranks,
+)
+from polycomplete.solvers.lifting.space import LiftedModel
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
 
 #: For the memory: M × M numbers for each row (the preconditioner, the space and copies of both),
