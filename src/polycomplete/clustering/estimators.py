@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from polycomplete._checks import check_numbers
 from polycomplete._messages import warn
+from polycomplete._resources import blas_threads_for
 from polycomplete.clustering.coding import Codes, Schedule, by_all, by_nearest
 from polycomplete.clustering.spectral import (
     coefficient_matrix,
