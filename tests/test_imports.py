@@ -161,7 +161,7 @@ def test_the_package_works_without_any_optional_library():
 
 @pytest.mark.parametrize("module", MODULES)
 def test_files_are_short(module):
-    assert len(MODULES[module].read_text().splitlines()) <= 400
+    assert len(MODULES[module].read_text().splitlines()) <= 500
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -19,9 +19,8 @@ from polycomplete.methods import PMC
 from polycomplete.sampling import luck_of, lucky
 from polycomplete.streams import BlockCompleter
 from polycomplete.tables import TableCompleter
-from polycomplete.tables.cells import present
-from polycomplete.tables.schema import table
-from polycomplete.tables.settings import check_columns, listed
+from polycomplete.tables.cells import present, table
+from polycomplete.tables.method import check_columns, listed
 
 ROWS = 3000  # to learn from, where the method does not say how many
 

@@ -12,8 +12,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 
 from polycomplete.frames import is_missing, to_matrix
-from polycomplete.tables.cells import key, present, ticks, unit_of
-from polycomplete.tables.decode import SECONDS
+from polycomplete.tables.cells import SECONDS, key, present, ticks, unit_of
 
 __all__: list[str] = []
 

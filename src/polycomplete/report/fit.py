@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from polycomplete.report.cells import DAY, Cells, label_of
-from polycomplete.tables.decode import SECONDS
+from polycomplete.tables.cells import SECONDS
 
 __all__: list[str] = []
 
@@ -36,7 +36,8 @@ class Fit:
         rows_agree = getattr(completer, "n_samples_seen_", None) == rows
         self.same = self.knows and rows_agree and set(places) <= set(names)
         self._proba = getattr(completer, "proba_", {})
-        self._means = completer.encoding_.usual if known else getattr(completer, "statistics_", ())
+        usual: Any = [self.schema[name].usual for name in known]
+        self._means = usual or getattr(completer, "statistics_", ())
         self._unit, self._origin = np.ones(len(places)), np.zeros(len(places))
         for j, name in enumerate(known):
             column = self.schema[name]

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from polycomplete.keeping import all_or_nothing
-from polycomplete.tables.simplex import Calibration
+from polycomplete.tables import Calibration
 from polycomplete.transduction.base import BaseTransducer
 from polycomplete.transduction.labels import known_labels
 from polycomplete.transduction.search import Search, Settings

@@ -8,7 +8,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from polycomplete.scaling import column_spread, is_constant
-from polycomplete.tables.simplex import Calibration
+from polycomplete.tables import Calibration
 
 TINY = 1e-12  # no probability counts as smaller
 
