@@ -47,7 +47,7 @@ class Fit:
     def is_text(self, name: str) -> bool:
         """Return whether a column is completed by labels, whatever its dtype."""
         column = self.schema.get(name)
-        return column is not None and (column.has_classes or column.kind == "ordered")
+        return column is not None and column.is_completed and not column.is_line
 
     def told(self, name: str, cells: Cells) -> np.ndarray:
         """Return which cells of a column are known to the fit: not labels that it never saw."""
