@@ -329,7 +329,7 @@ def test_a_table_is_learned_from_a_sample_with_all_of_its_labels(monkeypatch):
         fitted.append(fit(completer, dd.from_pandas(frame, npartitions=count)))
     columns = {column.name: column for column in fitted[0].schema_}
     assert columns["kind"].levels == ["long", "rare", "short"]
-    assert fitted[0].bounds_[0].tolist() == [frame["x"].min(), frame["x"].max()]
+    assert (columns["x"].low, columns["x"].high) == (frame["x"].min(), frame["x"].max())
     for other in fitted[1:]:
         pd.testing.assert_frame_equal(other.transform(frame), fitted[0].transform(frame))
 

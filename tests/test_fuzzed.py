@@ -16,8 +16,7 @@ from polycomplete.cli.checking import _dimension
 from polycomplete.cli.holdout import score
 from polycomplete.files import Reading, read_table
 from polycomplete.persistence import ModelFileError
-from polycomplete.tables.schema import Column
-from polycomplete.tables.writing import write
+from polycomplete.tables.codecs import Time
 from tests import fuzz
 
 NAN = np.nan
@@ -73,8 +72,8 @@ def test_threads_know_what_to_do_with_large_numbers():
 )
 def test_completed_times_are_times_of_python(dtype, kind, unit, ends):
     series = nw.from_native(pl.Series("t", [None, None], dtype=dtype), series_only=True)
-    column = Column("t", kind, str(dtype), unit=unit)
-    found = write(series, column, np.arange(2), np.array([-1e300, 1e300])).to_list()
+    codec = Time("t", kind, str(dtype), unit=unit)
+    found = codec.decode(series, np.arange(2), np.array([-1e300, 1e300])).to_list()
     assert found[0] == ends[0]
     assert ends[1] - found[1] < dt.timedelta(seconds=1)
 
@@ -83,8 +82,8 @@ def test_completed_times_are_times_of_python(dtype, kind, unit, ends):
 def test_completed_times_are_times_of_python_in_every_zone(zone):
     dtype = pl.Datetime("us", zone)
     series = nw.from_native(pl.Series("t", [None, None], dtype=dtype), series_only=True)
-    column = Column("t", "datetime", str(dtype), unit="us", aware=True)
-    found = write(series, column, np.arange(2), np.array([-1e300, 1e300])).to_list()
+    codec = Time("t", "datetime", str(dtype), unit="us", aware=True)
+    found = codec.decode(series, np.arange(2), np.array([-1e300, 1e300])).to_list()
     assert [each.year for each in found] == [1, 9999]
 
 

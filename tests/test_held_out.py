@@ -9,10 +9,8 @@ from sklearn.datasets import load_iris
 
 from polycomplete import PMC, TableCompleter, datasets, masks
 from polycomplete.report.trust import add_errors
-from polycomplete.tables.decode import Decoder
-from polycomplete.tables.encode import Encoding
-from polycomplete.tables.holdout import fallbacks
-from polycomplete.tables.schema import Column
+from polycomplete.tables.calibration import fallbacks
+from polycomplete.tables.codecs import Category
 from polycomplete.tuning import HeldOut, hidden_error, hidings
 
 
@@ -42,8 +40,7 @@ def test_a_table_with_a_complete_text_column_has_a_report(flowers):
 def test_the_indicators_of_a_complete_category_are_held_out_together(flowers):
     completer = flowers[1]
     held = completer.method_.held_out_
-    block = completer.encoding_.columns_of(4)
-    rows = [set(held.rows[held.columns == column]) for column in block]
+    rows = [set(held.rows[held.columns == column]) for column in (4, 5, 6)]
     assert len(rows) == 3
     assert rows[0]
     assert rows[0] == rows[1] == rows[2]
@@ -170,14 +167,12 @@ def test_a_category_that_is_completed_worse_than_by_its_mode_gets_its_mode():
 @pytest.mark.parametrize(("wrong", "falls_back"), [(2, False), (3, False), (12, True)])
 def test_columns_fall_back_where_they_are_worse_by_more_than_a_standard_error(wrong, falls_back):
     """Of twenty held-out cells three are not of the most frequent level."""
-    numbers = np.array([0.0, 0.0, 1.0] * 10)[:, None]
-    encoding = Encoding.fit(numbers, [2], [1.0])
-    column = Column("kind", "categorical", "String", levels=["a", "b"])
-    decoder = Decoder([column], encoding, {}, np.array([[-np.inf, np.inf]]))
+    codec = Category("kind", "categorical", "String", levels=["a", "b"])
+    codec.fit_block(np.array([0.0, 0.0, 1.0] * 10))
     truth = (np.arange(20) < 3).astype(float)
     found = np.where(np.arange(20) < wrong, 1 - truth, truth)
     cells = HeldOut(np.arange(20), np.zeros(20, int), truth, found, np.full(20, np.nan))
-    assert fallbacks(decoder, cells) == (["kind"] if falls_back else [])
+    assert fallbacks([codec], cells) == (["kind"] if falls_back else [])
 
 
 def test_the_headline_is_about_what_was_filled_in(hopeless):

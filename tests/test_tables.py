@@ -16,9 +16,8 @@ from sklearn.pipeline import make_pipeline
 
 import polycomplete
 from polycomplete import LRMC, PMC, TableCompleter, methods
-from polycomplete.tables.kinds import KINDS
-from polycomplete.tables.reading import read_table
-from polycomplete.tables.schema import table
+from polycomplete.tables.cells import table
+from polycomplete.tables.codecs import CODECS
 
 NAN = np.nan
 
@@ -160,10 +159,8 @@ def test_columns_weigh_the_same_in_the_matrix(holes, completer):
     frame, _ = holes
     completer.set_params(weights={"team": 2.0, "height": 0.5}).fit(frame)
     columns = [column for column in completer.schema_ if column.is_completed]
-    numbers = read_table(table(frame), columns)[0]
-    matrix = completer.encoding_.encode(numbers)
-    variance = np.nanvar(matrix, axis=0)
-    totals = [variance[completer.encoding_.columns_of(j)].sum() for j in range(7)]
+    blocks = [column.spread(column.encode(table(frame)[column.name])[0]) for column in columns]
+    totals = [np.nanvar(block, axis=0).sum() for block in blocks]
     assert_allclose(totals, [0.25, 1, 1, 4, 1, 1, 1])
 
 
@@ -269,7 +266,7 @@ def test_an_order_may_be_given(dtype):
 
 def test_kinds_may_be_said_for_all_that_they_fit():
     frame = pl.DataFrame({"x": [1, 2, None, 3] * 3})
-    for kind in set(KINDS) - {"bool", "datetime", "duration"}:
+    for kind in set(CODECS) - {"bool", "datetime", "duration"}:
         assert TableCompleter(KNNImputer(), kinds={"x": kind}).fit(frame).schema_[0].kind == kind
 
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from polycomplete.tables.simplex import Calibration, project
+from polycomplete.tables import Calibration, project
 
 NUMBERS = st.floats(-1e6, 1e6)
 BLOCKS = stnp.arrays(float, st.tuples(st.integers(1, 6), st.integers(1, 5)), elements=NUMBERS)

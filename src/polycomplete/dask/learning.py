@@ -15,9 +15,8 @@ from polycomplete.methods import PMC
 from polycomplete.out_of_core import BlockCompleter
 from polycomplete.sampling import Sample
 from polycomplete.tables import TableCompleter
-from polycomplete.tables.cells import present
-from polycomplete.tables.schema import table
-from polycomplete.tables.settings import check_columns, listed
+from polycomplete.tables.cells import present, table
+from polycomplete.tables.method import check_columns, listed
 
 ROWS = 3000  # of a table to learn from, where the method does not say how many
 

@@ -18,8 +18,7 @@ import numpy as np
 
 from polycomplete.frames import is_missing, to_matrix
 from polycomplete.report.findings import clean
-from polycomplete.tables.cells import key, present, ticks, unit_of
-from polycomplete.tables.decode import SECONDS
+from polycomplete.tables.cells import SECONDS, key, present, ticks, unit_of
 
 DAY = 86400.0  # seconds
 #: Bins of a histogram; labels that are named, at most, and their letters.

@@ -12,8 +12,8 @@ import numpy as np
 from scipy.stats import binomtest
 
 from polycomplete.report.columns import DAY, Cells, label_of
-from polycomplete.tables.decode import SECONDS
-from polycomplete.tables.schema import Column
+from polycomplete.tables.cells import SECONDS
+from polycomplete.tables.codecs import Number
 
 #: The rounding error of a mean, relative to the largest number.
 ROUNDING = 1e-12
@@ -37,7 +37,7 @@ class Fit:
         own = [str(name) for name in getattr(completer, "feature_names_in_", ())]
         places = known if schema else own if set(names) <= set(own) else names
         self.names, self.places = names, {name: j for j, name in enumerate(places)}
-        self.columns = {name: Column(name, "numeric", "") for name in (*places, *names)} | schema
+        self.columns = {name: Number(name, "numeric", "") for name in (*places, *names)} | schema
         self.held = getattr(completer, "held_out_", None)
         std: Any = getattr(completer, "cell_std_", None)
         self.determined = getattr(getattr(completer, "method_", completer), "row_determined_", None)
@@ -47,7 +47,8 @@ class Fit:
         by_name = isinstance(std, Mapping) or std is None
         self._std = (std or {}) if by_name else dict(zip(places, std.T, strict=False))
         self._proba = getattr(completer, "proba_", {})
-        self._means = completer.encoding_.usual if known else getattr(completer, "statistics_", ())
+        usual: Any = [self.columns[name].usual for name in known]
+        self._means = usual or getattr(completer, "statistics_", ())
         # Dates and durations count in units of their own, whole numbers and dates from an origin.
         columns = [self.columns[name] for name in places]
         self._unit = np.array([SECONDS[c.unit] / DAY if c.unit else 1.0 for c in columns])
@@ -55,7 +56,7 @@ class Fit:
 
     def is_text(self, name: str) -> bool:
         """Return whether a column is completed by labels, whatever its dtype."""
-        return self.columns[name].has_classes or self.columns[name].kind == "ordered"
+        return self.columns[name].is_completed and not self.columns[name].is_line
 
     def told(self, name: str, cells: Cells) -> np.ndarray:
         """Return which cells of a column are known to the fit: not labels that it never saw."""

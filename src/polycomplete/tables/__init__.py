@@ -1,8 +1,7 @@
 """Tables with all kinds of columns: to a matrix of numbers, completed, and back."""
 
-from polycomplete.tables.completer import TableCompleter
-from polycomplete.tables.decode import Probabilities
-from polycomplete.tables.schema import Column
-from polycomplete.tables.simplex import Calibration, project
+from polycomplete.tables.calibration import Calibration, project
+from polycomplete.tables.codecs import Column
+from polycomplete.tables.completer import Probabilities, TableCompleter
 
 __all__ = ["Calibration", "Column", "Probabilities", "TableCompleter", "project"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -13,28 +13,33 @@ from sklearn.utils.validation import check_is_fitted
 from polycomplete._checks import FarCellError
 from polycomplete._messages import warn
 from polycomplete.keeping import Reported, all_or_nothing
-from polycomplete.tables.bounds import bounds_of
-from polycomplete.tables.calibrate import calibrations
-from polycomplete.tables.decode import Decoder, Probabilities
-from polycomplete.tables.encode import Encoding
-from polycomplete.tables.holdout import (
-    deviation_factors,
-    fallback_deviations,
-    fallbacks,
-    held_out_cells,
-)
-from polycomplete.tables.method import adapt, checked, prepared, scales_itself
-from polycomplete.tables.reading import read_table
-from polycomplete.tables.schema import Column, learn_schema, table
-from polycomplete.tables.settings import (
-    check_choices,
-    check_columns,
-    check_names,
-    check_weights,
-    listed,
-)
-from polycomplete.tables.writing import write_table
+from polycomplete.tables import calibration, cells
+from polycomplete.tables import method as using
+from polycomplete.tables.codecs import Category, Column, codec_of
 from polycomplete.tuning import HeldOut
+
+
+class Probabilities(NamedTuple):
+    """What the missing cells of a column may be.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (k,)
+        Positions of the rows whose cell was missing.
+    levels : list
+        The classes.
+    values : ndarray of shape (k, c)
+        The probability of each class; rows sum to one.
+
+    Examples
+    --------
+    >>> Probabilities(np.array([4]), ["no", "yes"], np.array([[0.25, 0.75]])).levels
+    ['no', 'yes']
+    """
+
+    rows: np.ndarray
+    levels: list[Any]
+    values: np.ndarray
 
 
 class TableCompleter(Reported, TransformerMixin, BaseEstimator):
@@ -78,7 +83,7 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     schema_ : list of Column
-        What each column is.
+        What each column is, and how its cells become columns of the matrix.
     method_ : estimator or None
         Fitted to the matrix; None where nothing varies.
     proba_ : dict
@@ -95,10 +100,6 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
     fallback_columns_ : list
         Columns whose held-out cells came back worse than by filling in the mean or the most
         frequent label, by more than one standard error: that is filled in, in new rows too.
-    encoding_ : Encoding
-        The map between cells and matrix.
-    bounds_ : ndarray of shape (k, 2)
-        The lowest and the highest number of each completed column, counted as the matrix is.
     calibrations_ : dict
         From the names of columns to how their scores become probabilities.
     n_samples_seen_ : int
@@ -164,7 +165,7 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        self._fit(table(X))
+        self._fit(cells.table(X))
         return self
 
     def fit_transform(self, X: Any, y: object = None) -> Any:
@@ -182,7 +183,7 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         data frame
             As X; present cells are untouched.
         """
-        frame = table(X)
+        frame = cells.table(X)
         there, completed = self._fit(frame)
         return self._written(frame, there, completed)
 
@@ -217,7 +218,7 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
             missing cells.
         """
         _, there, completed = self._complete_new(X)
-        return self._decoder().missing_classes(completed, there)
+        return self._missing_classes(completed, there)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns, which are those of ``fit``.
@@ -236,42 +237,45 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         names[:] = [column.name for column in self.schema_]
         return names
 
+    @property
+    def calibrations_(self) -> dict[Any, calibration.Calibration]:
+        """How the scores of columns become probabilities, by name."""
+        known = {column.name: column.calibration for column in self.schema_}
+        return {name: found for name, found in known.items() if found is not None}
+
     @all_or_nothing
     def _fit(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
         """Learn everything; return which cells are there, and the completed matrix."""
         self._learn_schema(frame)
-        columns = self._completed_columns()
-        numbers, there = read_table(frame, columns, self.unseen)
+        numbers, there = self._numbers(frame)
         self.n_samples_seen_ = len(numbers)
-        clip = (
-            self.clip if isinstance(self.clip, Mapping) else dict.fromkeys(frame.columns, self.clip)
-        )
-        bounds = [bounds_of(column, clip.get(column.name), numbers[:, j])
-                  for j, column in enumerate(columns)]  # fmt: skip
-        self.bounds_ = np.reshape(bounds, (len(columns), 2))
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2)
         seed = None if self.random_state is None else int(seeds[0])
-        self.method_ = prepared(self.method, seed, self.verbose)
-        weights = self.weights or {}
-        sizes = [len(column.levels) if column.kind == "categorical" else 0 for column in columns]
-        scaled = not scales_itself(self.method_) or any(sizes) or bool(weights)
-        self.encoding_ = Encoding.fit(
-            numbers, sizes, [weights.get(column.name, 1.0) for column in columns], scaled
-        )
-        adapt(self.method_, self.encoding_.owners, scaled)
+        self.method_ = using.prepared(self.method, seed, self.verbose)
+        self._fit_blocks(numbers)
         completed = self._complete_fitted(numbers, int(seeds[1]))
         self._judge(numbers)
-        self.proba_ = self._decoder().missing_classes(completed, there)
+        self.proba_ = self._missing_classes(completed, there)
         self.cell_std_ = self._deviations(numbers)
         return there, completed
 
     def _learn_schema(self, frame: Any) -> None:
-        check_choices(self.clip, self.integers, self.unseen, self.max_categories)
-        ids, kinds, weights = listed(self.ids), self.kinds or {}, self.weights or {}
-        check_names(frame.columns, ids=ids, kinds=kinds, clip=self.clip, weights=weights)
-        check_weights(weights)
-        whole = self.integers == "whole"
-        self.schema_ = learn_schema(frame, kinds, ids, whole, self.max_categories)
+        ids, kinds, weights = using.listed(self.ids), self.kinds or {}, self.weights or {}
+        using.check_choices(self.clip, self.integers, self.unseen, self.max_categories, weights)
+        using.check_names(frame.columns, ids=ids, kinds=kinds, clip=self.clip, weights=weights)
+        if len(frame) == 0 or len(frame.columns) == 0:
+            raise ValueError(
+                f"X has {len(frame)} rows and {len(frame.columns)} columns; there is nothing to "
+                "learn from."
+            )
+        self.schema_ = [
+            Column(series.name, "id", str(series.dtype))
+            if series.name in ids
+            else codec_of(
+                series, kinds.get(series.name), self.integers == "whole", self.max_categories
+            )
+            for series in frame.iter_columns()
+        ]
         empty = [repr(column.name) for column in self.schema_ if column.kind == "empty"]
         if empty:
             said = f"Columns without any present cell stay as they are: {', '.join(empty)}."
@@ -282,80 +286,133 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         if all(isinstance(name, str) for name in frame.columns):
             self.feature_names_in_ = np.array(frame.columns, dtype=object)
 
-    def _completed_columns(self) -> list[Column]:
+    def _completed_columns(self) -> list[Any]:
         return [column for column in self.schema_ if column.is_completed]
+
+    def _numbers(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return a number for each cell that may be completed, and which of them are present."""
+        series, empty = cells.by_name(frame), np.empty((len(frame), 0))
+        parts = [column.encode(series[column.name], self.unseen)
+                 for column in self._completed_columns()]  # fmt: skip
+        numbers = np.column_stack([empty, *(part for part, _ in parts)])
+        return numbers, np.column_stack([empty.astype(bool), *(part for _, part in parts)])
+
+    def _fit_blocks(self, numbers: np.ndarray) -> None:
+        """Learn bounds, and how numbers become the matrix; tell the method what its columns are."""
+        columns, weights, clip = self._completed_columns(), self.weights or {}, self.clip
+        one_hot = any(isinstance(column, Category) for column in columns)
+        scaled = not using.scales_itself(self.method_) or one_hot or bool(weights)
+        for column, mine in zip(columns, numbers.T, strict=True):
+            own = clip.get(column.name) if isinstance(clip, Mapping) else clip
+            column.low, column.high = column.bounds(own, mine[~np.isnan(mine)])
+        for column, mine in zip(columns, numbers.T, strict=True):
+            column.fit_block(mine, weights.get(column.name, 1.0), scaled)
+        using.adapt(self.method_, self._owners(), scaled)
+
+    def _owners(self) -> np.ndarray:
+        """Return the column of the table, of those completed, of each column of the matrix."""
+        widths = [len(column.center) for column in self._completed_columns()]
+        return np.repeat(np.arange(len(widths)), widths)
+
+    def _matrix(self, numbers: np.ndarray) -> np.ndarray:
+        pairs = zip(self._completed_columns(), numbers.T, strict=True)
+        blocks = [column.spread(mine) for column, mine in pairs]
+        # Methods may depend on the order in memory in their last bits.
+        return np.asfortranarray(np.hstack([np.empty((len(numbers), 0)), *blocks]))
 
     def _complete_fitted(self, numbers: np.ndarray, seed: int) -> np.ndarray:
         """Fit the method to the matrix and return that completed; learn what its scores mean."""
-        matrix = self.encoding_.encode(numbers)
-        self.calibrations_ = {}
+        matrix, owners = self._matrix(numbers), self._owners()
         if matrix.shape[1] == 0:
             self.method_ = None
             return matrix
-        completed = checked(self.method_, matrix, self.method_.fit_transform(matrix))
-        columns = self._completed_columns()
-        classes = [column.has_classes for column in columns]
-        found = calibrations(self.method_, matrix, self.encoding_, numbers, classes, seed)
-        self.calibrations_ = {columns[j].name: found[j] for j in found}
+        completed = using.checked(self.method_, matrix, self.method_.fit_transform(matrix))
+        calibration.calibrate(
+            self.method_, matrix, owners, numbers, self._completed_columns(), seed
+        )
         return completed
 
     def _judge(self, numbers: np.ndarray) -> None:
         """Learn from held-out cells which columns are better filled with their mean or mode."""
         self.held_out_, self.fallback_columns_ = None, []
-        decoder, held = self._decoder(), getattr(self.method_, "held_out_", None)
+        columns, held = self._completed_columns(), getattr(self.method_, "held_out_", None)
         if held is None:
             return
-        self.held_out_ = held_out_cells(decoder, held, numbers)
-        self.fallback_columns_ = fallbacks(decoder, self.held_out_)
-        for j, column in enumerate(decoder.columns):
+        self.held_out_ = calibration.held_out_cells(held, self._owners(), numbers, columns)
+        self.fallback_columns_ = calibration.fallbacks(columns, self.held_out_)
+        for j, column in enumerate(columns):
             if column.name in self.fallback_columns_:
-                self.held_out_.completed[self.held_out_.columns == j] = decoder.usual(j)
+                self.held_out_.completed[self.held_out_.columns == j] = column.fallback
 
     def _deviations(self, numbers: np.ndarray) -> dict[Any, np.ndarray] | None:
         """Return the standard deviation of each cell, by the name of its column."""
         spread = getattr(self.method_, "cell_std_", None)
         if spread is None:
             return None
-        decoder = self._decoder()
-        factors = deviation_factors(decoder, getattr(self.method_, "held_out_", None))
-        found = decoder.deviations(spread * factors)
-        for name, usual in fallback_deviations(decoder, numbers).items():
-            found[name] = np.where(found[name] > 0, usual, 0.0)
+        columns, owners = self._completed_columns(), self._owners()
+        held = getattr(self.method_, "held_out_", None)
+        spread = spread * calibration.deviation_factors(held, owners, columns)
+        found = {}
+        for j, column in enumerate(columns):
+            if column.has_classes:
+                continue
+            own = spread[:, owners == j] * column.scale
+            own = own[:, 0] if own.shape[1] else np.zeros(len(spread))
+            if column.name in self.fallback_columns_:
+                off = float(np.sqrt(np.nanmean((numbers[:, j] - column.fallback) ** 2)))
+                own = np.where(own > 0, off, 0.0)
+            found[column.name] = column.show(own)
         return found
 
     def _complete_new(self, X: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         check_is_fitted(self)
-        frame = table(X)
-        check_columns([column.name for column in self.schema_], frame.columns)
-        numbers, there = read_table(frame, self._completed_columns(), self.unseen)
-        matrix = self.encoding_.encode(numbers)
+        frame = cells.table(X)
+        using.check_columns([column.name for column in self.schema_], frame.columns)
+        numbers, there = self._numbers(frame)
+        matrix = self._matrix(numbers)
         if self.method_ is None or np.isnan(matrix).sum() == 0:
             return frame, there, matrix
         try:
             found = self.method_.transform(matrix)
         except FarCellError as error:
-            name = self._completed_columns()[self.encoding_.owners[error.column]].name
-            raise ValueError(error.said(repr(name), frame[name][error.row])) from None
-        return frame, there, checked(self.method_, matrix, found)
+            name = self._completed_columns()[self._owners()[error.column]].name
+            raise ValueError(
+                error.said(repr(name), cells.by_name(frame)[name][error.row])
+            ) from None
+        return frame, there, using.checked(self.method_, matrix, found)
+
+    def _missing_classes(
+        self, completed: np.ndarray, there: np.ndarray
+    ) -> dict[Any, Probabilities]:
+        """Return the probabilities of cells that are not there, by the name of their column."""
+        owners, found = self._owners(), {}
+        for j, column in enumerate(self._completed_columns()):
+            if column.has_classes:
+                rows = np.flatnonzero(~there[:, j])
+                block = completed[np.ix_(rows, np.flatnonzero(owners == j))]
+                values = column.probabilities(block, column.name in self.fallback_columns_)
+                found[column.name] = Probabilities(rows, column.classes, values)
+        return found
+
+    def _written(self, frame: Any, there: np.ndarray, completed: np.ndarray) -> Any:
+        """Return the table with its missing cells filled in."""
+        owners, series = self._owners(), cells.by_name(frame)
+        for j, column in enumerate(self._completed_columns()):
+            rows, name = np.flatnonzero(~there[:, j]), column.name
+            numbers = column.gather(completed[:, owners == j], name in self.fallback_columns_)
+            series[name] = column.decode(series[name], rows, numbers[rows])
+        return cells.replaced(frame, [series[column.name] for column in self.schema_])
 
     def _probe(self) -> None:
         """Raise where what was learned does not fit together, as in a changed file."""
         if hasattr(self, "schema_"):
             numbers = np.zeros((2, len(self._completed_columns())))
             numbers[:, 1:] = np.nan
-            matrix = self.encoding_.encode(numbers)
+            matrix, owners = self._matrix(numbers), self._owners()
             if self.method_ is not None:
-                matrix = checked(self.method_, matrix, self.method_.transform(matrix))
-            self._decoder().numbers(matrix)
-
-    def _decoder(self) -> Decoder:
-        columns = self._completed_columns()
-        return Decoder(
-            columns, self.encoding_, self.calibrations_, self.bounds_, self.fallback_columns_
-        )
-
-    def _written(self, frame: Any, there: np.ndarray, completed: np.ndarray) -> Any:
-        return write_table(frame, self.schema_, there, self._decoder().numbers(completed))
+                matrix = using.checked(self.method_, matrix, self.method_.transform(matrix))
+            for j, column in enumerate(self._completed_columns()):
+                column.gather(matrix[:, owners == j], column.name in self.fallback_columns_)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,7 +1,9 @@
-"""Any completer or imputer as the part that completes the matrix."""
+"""What a table is completed by: any completer or imputer, and the user's settings, checked."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -12,23 +14,8 @@ from polycomplete.methods import PMC
 
 
 def prepared(method: Any, seed: int | None, verbose: int) -> Any:
-    """Return a copy of a method that follows our seed.
+    """Return a copy of a method (None is PMC) that follows our seed, unless it has one itself.
 
-    Parameters
-    ----------
-    method : estimator or None
-        What the user chose; None is PMC.
-    seed : int or None
-        Given to a method that has none of its own.
-    verbose : int
-        Given to a method that can be, unless 0.
-
-    Returns
-    -------
-    estimator
-
-    Examples
-    --------
     >>> prepared(None, 3, 0)
     PMC(random_state=3)
     """
@@ -44,17 +31,6 @@ def prepared(method: Any, seed: int | None, verbose: int) -> Any:
 def scales_itself(method: Any) -> bool:
     """Return whether a method chooses the scale of its columns.
 
-    Parameters
-    ----------
-    method : estimator
-        Any.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
     >>> scales_itself(PMC()), scales_itself(PMC(scale=None))
     (True, False)
     """
@@ -62,27 +38,9 @@ def scales_itself(method: Any) -> bool:
 
 
 def adapt(method: Any, owners: np.ndarray, scaled: bool) -> None:
-    """Tell a method what the columns of its matrix are.
+    """Tell a method which columns of its matrix belong together, and whether they are scaled.
 
-    Parameters
-    ----------
-    method : estimator
-        It is changed.
-    owners : ndarray of int, shape (m,)
-        The column of the table that each belongs to.
-    scaled : bool
-        Whether they are scaled already: then the method leaves that alone.
-
-    Returns
-    -------
-    None
-
-    Examples
-    --------
-    >>> method = PMC()
-    >>> adapt(method, np.array([0, 1]), scaled=True)
-    >>> method
-    PMC(scale=None)
+    Then it leaves that alone.
     """
     if scaled and "scale" in method.get_params(deep=False):
         method.set_params(scale=None)
@@ -91,26 +49,7 @@ def adapt(method: Any, owners: np.ndarray, scaled: bool) -> None:
 
 
 def checked(method: Any, matrix: np.ndarray, completed: Any) -> np.ndarray:
-    """Return what a method gave back as an array of the right shape without holes.
-
-    Parameters
-    ----------
-    method : estimator
-        Who gave it.
-    matrix : ndarray of shape (n, m)
-        What it was given.
-    completed : array-like
-        What it gave back.
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-
-    Examples
-    --------
-    >>> checked(PMC(), np.array([[np.nan]]), [[1]])
-    array([[1.]])
-    """
+    """Return what a method gave back for a matrix as an array of its shape without holes."""
     completed = np.asarray(completed, dtype=np.float64)
     name = type(method).__name__
     if completed.shape != matrix.shape:
@@ -121,3 +60,66 @@ def checked(method: Any, matrix: np.ndarray, completed: Any) -> np.ndarray:
     if not np.isfinite(completed).all():
         raise ValueError(f"{name} left cells missing or made them infinite; choose another method.")
     return completed
+
+
+def listed(names: Any) -> list[Any]:
+    """Return names as a list; a single text is one name."""
+    return [names] if isinstance(names, str) else list(names)
+
+
+def check_names(known: Iterable[Any], **given: Any) -> None:
+    """Raise where a setting (names, or a mapping from them) names a column that is not there.
+
+    >>> check_names(["a"], ids=["b"])
+    Traceback (most recent call last):
+        ...
+    ValueError: ids names column 'b', which the table does not have; its columns are 'a'.
+    """
+    known = list(known)
+    for setting, names in given.items():
+        if not isinstance(names, Mapping | list | tuple):
+            continue
+        odd = [name for name in names if name not in known]
+        if odd:
+            shown = ", ".join(map(repr, known[:10])) + (", …" if len(known) > 10 else "")
+            raise ValueError(
+                f"{setting} names column {odd[0]!r}, which the table does not have; its columns "
+                f"are {shown}."
+            )
+
+
+def check_columns(known: list[Any], given: list[Any]) -> None:
+    """Raise where a table does not have the columns of the one that was fitted."""
+    lacking = [name for name in known if name not in given]
+    if lacking:
+        raise ValueError(
+            f"Column {lacking[0]!r} of the fitted table is not there ({len(lacking)} such in all); "
+            "add it, with missing cells if nothing is known."
+        )
+    odd = [name for name in given if name not in known]
+    if odd:
+        raise ValueError(
+            f"Column {odd[0]!r} was not in the fitted table ({len(odd)} such in all); drop it."
+        )
+
+
+def check_choices(
+    clip: Any, integers: Any, unseen: Any, max_categories: Any, weights: Mapping[Any, Any]
+) -> None:
+    """Raise where a setting of a :class:`~polycomplete.TableCompleter` is none that there is."""
+    if not (clip is None or isinstance(clip, Mapping) or clip == "observed"):
+        raise ValueError(
+            f'clip must be None, "observed" or a dict from names to bounds, got {clip!r}.'
+        )
+    if integers not in ("typed", "whole"):
+        raise ValueError(f'integers must be "typed" or "whole", got {integers!r}.')
+    if unseen not in ("error", "missing"):
+        raise ValueError(f'unseen must be "error" or "missing", got {unseen!r}.')
+    if not isinstance(max_categories, Integral) or max_categories < 1:
+        raise ValueError(f"max_categories must be a positive integer, got {max_categories!r}.")
+    for name, weight in weights.items():
+        if not (isinstance(weight, Real) and 0 < float(weight) < np.inf):
+            raise ValueError(
+                f"weights[{name!r}] must be a positive number, got {weight!r}; leave a column "
+                f"alone by ids=[{name!r}]."
+            )

@@ -16,7 +16,7 @@ from sklearn.utils.validation import column_or_1d
 from polycomplete.frames import is_missing
 from polycomplete.keeping import all_or_nothing
 from polycomplete.scaling import column_spread, is_constant
-from polycomplete.tables.simplex import Calibration
+from polycomplete.tables import Calibration
 from polycomplete.transduction.base import BaseTransducer
 from polycomplete.transduction.search import Search, Settings, Target
 
