@@ -1,7 +1,6 @@
 """The command line and what lies around it: paths with two roles, pipes, full disks, signals."""
 
 import errno
-import importlib
 import json
 import os
 import resource
@@ -16,7 +15,6 @@ import pytest
 from typer.testing import CliRunner
 
 from polycomplete.cli import app as program
-from polycomplete.cli import commands
 from polycomplete.files import Table, formats, write_table
 
 MAIN = [sys.executable, "-c", "from polycomplete.cli import main; main()"]
@@ -27,8 +25,6 @@ TABLE = "a,b\n" + "".join(f"{i},{'NA' if i % 5 == 0 else 2 * i}\n" for i in rang
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """Give a function that runs a command in a folder with a table of its own."""
-    for name in ("complete", "apply", "check", "classify", "cluster"):
-        importlib.import_module(f"{commands.__name__}.{name}")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.csv").write_text(TABLE)
 
