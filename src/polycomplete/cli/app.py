@@ -31,11 +31,9 @@ app = typer.Typer(
 def _program(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
-    verbose: Annotated[
-        bool,
-        typer.Option("--verbose", help="With --version: all that a bug report should say."),
-    ] = False,
-) -> None:
+    verbose: Annotated[bool, typer.Option(
+        "--verbose", help="With --version: all that a bug report should say.")] = False,
+) -> None:  # fmt: skip
     """Fill in the missing cells of tables whose rows lie on curved surfaces."""
     if version and verbose:
         from polycomplete._about import show_versions

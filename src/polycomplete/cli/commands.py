@@ -53,8 +53,7 @@ def complete(
         _complete_folder(table, output, method, save, seed, console, **cluster)
         return
     _refuse("go with folders only", **cluster)
-    output = output or tables.beside(table, "complete")
-    tables.check_outputs(console, output, report, save, force=force, source=table)
+    output = tables.checked_output(console, table, output, "complete", report, save, force=force)
     _check_possible(method, report, save)
     given = tables.read(table, options, console)
     used = tables.usable(given, ids, console)
@@ -139,8 +138,7 @@ def apply(
     from polycomplete.cli import tables
 
     console, options = context.obj
-    output = output or tables.beside(table, "complete")
-    tables.check_outputs(console, output, force=force, source=table, model=model)
+    output = tables.checked_output(console, table, output, "complete", force=force, model=model)
     given = tables.read(table, options, console)
     from polycomplete.cli import completing  # a second: only when the table can be read
 
@@ -266,8 +264,7 @@ def classify(
     from polycomplete.cli import tables
 
     console, options = context.obj
-    output = output or tables.beside(table, "classify")
-    tables.check_outputs(console, output, force=force, source=table)
+    output = tables.checked_output(console, table, output, "classify", force=force)
     given = tables.read(table, options, console)
     tables.find(given, [target])
     if confidence is not None:
@@ -321,8 +318,7 @@ def cluster(
     from polycomplete.cli import tables
 
     console, options = context.obj
-    output = output or tables.beside(table, "cluster")
-    tables.check_outputs(console, output, force=force, source=table)
+    output = tables.checked_output(console, table, output, "cluster", force=force)
     given = tables.read(table, options, console)
     tables.check_new(given, column, "--column")
     frame = tables.numbers(given, ids, console)

@@ -54,8 +54,8 @@ Method = Annotated[str, typer.Option(
     help="Which method completes it, by its name in polycomplete.methods.")]  # fmt: skip
 Ids = Annotated[list[str] | None, typer.Option(
     "--id", metavar="COLUMN",
-    help="A column to leave alone: neither used nor completed. May be given several "
-    "times.")]  # fmt: skip
+    help="A column to leave alone: neither used nor completed. May be given several times.",
+)]  # fmt: skip
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Everything random follows from it.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that exist already.")]
 

@@ -95,9 +95,8 @@ def find(table: Table, names: Iterable[str]) -> list[str]:
 def check_new(table: Table, name: str, option: str) -> None:
     """Raise where a table has a column of that name already; the option gives another name."""
     if name in table.frame.columns:
-        raise CommandError(
-            f"{table.name} has a column {name!r} already; give another name by {option}.", MISUSED
-        )
+        said = f"{table.name} has a column {name!r} already; give another name by {option}."
+        raise CommandError(said, MISUSED)
 
 
 def count_missing(frame: pl.DataFrame) -> int:
@@ -198,9 +197,8 @@ def rows_with_numbers(
     """Return which rows have a number; say which have none."""
     observed = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series()
     if observed.sum() < 2:
-        raise CommandError(
-            f"{table.name}: {observed.sum()} rows have a number; clustering needs two."
-        )
+        said = f"{observed.sum()} rows have a number; clustering needs two."
+        raise CommandError(f"{table.name}: {said}")
     empty = (~observed).arg_true()
     if len(empty):
         word, labels = row_labels(table, ids)
@@ -230,49 +228,43 @@ def beside(source: str, word: str) -> str:
     return str(path.with_name(f"{path.stem}-{word}{suffix}"))
 
 
-def check_outputs(
-    console: Console,
-    table: str,
-    *others: str | None,
-    force: bool,
-    source: str,
-    model: str | None = None,
-) -> None:
-    """Raise where a result could not be written: better before hours of work than after.
+def checked_output(
+    console: Console, source: str, output: str | None, word: str, *others: str | None,
+    force: bool, model: str | None = None,
+) -> str:  # fmt: skip
+    """Return where the table goes; raise where a result could not be written.
 
-    Of what is read, only the table that is written may replace ``source``, and nothing ``model``.
+    Better before hours of work than after. Of what is read, only the table that is written may
+    replace ``source``, and nothing ``model``.
     """
+    table = output or beside(source, word)
     if console.json and table == "-":
         raise CommandError("--json and the table both go to standard output; use -o FILE.", MISUSED)
     if table != "-" and form_of(table) is None:
-        ends = " ".join(FORMS)
-        raise CommandError(
-            f"{table} does not say what kind of table to write; let it end in {ends}.", MISUSED
-        )
+        kinds = f"let it end in {' '.join(FORMS)}."
+        raise CommandError(f"{table} does not say what kind of table to write; {kinds}", MISUSED)
     rest = [name for name in others if name]
     results = [table, *rest]
     for one, other in combinations(results, 2):
         if _same(one, other, 1):
             names = one if one == other else f"{one} and {other}"
-            raise CommandError(
-                f"{names}: two results would go into one file; give each a file of its own.",
-                MISUSED,
-            )
+            said = f"{names}: two results would go into one file; give each a file of its own."
+            raise CommandError(said, MISUSED)
     _check_not_read(source, rest)
     if model is not None:
         _check_not_read(model, results)
     for name in results:
         if name != "-":
             _check_free(Path(name), force)
+    return table
 
 
 def check_outside(name: str, *folders: str) -> None:
     """Raise where a file would come into a folder of tables, or replace another."""
     for folder in folders:
         if Path(os.path.realpath(name)).is_relative_to(os.path.realpath(folder)):
-            raise CommandError(
-                f"{name} lies among the tables of {folder}; choose another folder.", MISUSED
-            )
+            said = f"{name} lies among the tables of {folder}; choose another folder."
+            raise CommandError(said, MISUSED)
     _check_free(Path(name), force=False)
 
 
@@ -308,13 +300,9 @@ def _check_free(path: Path, force: bool) -> None:
 
 
 def write(
-    made: Table,
-    path: str,
-    force: bool,
-    console: Console,
-    save: str | None = None,
-    model: bytes = b"",
-) -> None:
+    made: Table, path: str, force: bool, console: Console,
+    save: str | None = None, model: bytes = b"",
+) -> None:  # fmt: skip
     """Write a table, and a model where it is to be saved: both or none, and each whole."""
     with written_whole(save, force=force) if save else nullcontext() as file:
         if file is not None:

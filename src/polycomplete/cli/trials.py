@@ -22,6 +22,7 @@ from polycomplete.files import Table
 from polycomplete.scaling import column_spread
 
 CANDIDATES = ["pmc-w", "lrmc", "knn", "mean"]
+CHOSEN = ("scale", "smoothing")  # by a method itself, where it has them
 REPEATS, SHARE = 2, 0.1
 #: A method must have less than this share of the mean's error to be worth its while.
 WORTHWHILE = 0.95
@@ -207,9 +208,10 @@ def measure(frame: pl.DataFrame, incomplete: bool, seed: int, console: Console) 
             plain = next((one.loss for one in others if one.method == "mean"), np.inf)
             estimator = make(best.method, seed)
             completed = estimator.fit_transform(frame)
+            chosen = {name: getattr(estimator.method_, f"{name}_", None) for name in CHOSEN}
             recommended = {
                 "method": best.method,
-                "settings": _chosen_by(estimator.method_),
+                "settings": {name: value for name, value in chosen.items() if value is not None},
                 "worthwhile": bool(best.loss < WORTHWHILE * plain),
             }
         dimension = dimension_of(completed)
@@ -219,11 +221,6 @@ def measure(frame: pl.DataFrame, incomplete: bool, seed: int, console: Console) 
         "intrinsic_dimension": dimension,
         "needed": 1 if dimension is None else round(dimension) + 1,
     }
-
-
-def _chosen_by(method: Any) -> dict[str, Any]:
-    chosen = {name: getattr(method, f"{name}_", None) for name in ("scale", "smoothing")}
-    return {name: value for name, value in chosen.items() if value is not None}
 
 
 def dimension_of(completed: pl.DataFrame) -> float | None:
@@ -338,9 +335,8 @@ def shown(facts: dict[str, Any]) -> list[Any]:
     for one in facts["by_column"]:
         share = f"{one['share']:.1%}"
         columns.add_row(one["column"], one["kind"], str(one["missing"]), share, one["holds"])
-    together = [
-        f"  {one['rows']:6} rows  {first_of(one['columns'], 6)}" for one in facts["patterns"]
-    ]
+    found = [(one["rows"], first_of(one["columns"], 6)) for one in facts["patterns"]]
+    together = [f"  {count:6} rows  {names}" for count, names in found]
     if together:
         together = ["", "Missing together:", *together]
     return [head, "", columns, "", *_on_rows(facts), *together, *_on_methods(facts)]
