@@ -7,7 +7,6 @@ fails, and the command that finds it again is printed with it.
 import argparse
 import csv
 import datetime as dt
-import importlib
 import io
 import json
 import random
@@ -37,7 +36,7 @@ from typer.testing import CliRunner
 from polycomplete import LRMC, PMC, TableCompleter, methods, persistence
 from polycomplete.base import LARGEST
 from polycomplete.cli import app as program
-from polycomplete.cli.failures import Failure
+from polycomplete.cli.console import CommandError
 from polycomplete.files import Reading, read_table
 
 EXAMPLES = 50  # of a target in a round
@@ -64,7 +63,7 @@ def attempt(call):
             warnings.filterwarnings("ignore", message, UserWarning)
         try:
             found = call()
-        except (ValueError, TypeError, Failure) as error:
+        except (ValueError, TypeError, CommandError) as error:
             if not is_ours(error):
                 raise
             found = None
@@ -368,13 +367,6 @@ def damaged(draw, data):
     return data
 
 
-@cache
-def runner():
-    for name in ("complete", "check"):
-        importlib.import_module(f"polycomplete.cli.commands.{name}")
-    return CliRunner()
-
-
 def check_texts(data):
     content = data.draw(texts(), "content")
     command = data.draw(st.sampled_from(["complete", "complete", "check"]), "command")
@@ -403,7 +395,7 @@ def check_texts(data):
 
 
 def invoke(arguments):
-    done = runner().invoke(program.app, arguments, catch_exceptions=True)
+    done = CliRunner().invoke(program.app, arguments, catch_exceptions=True)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     assert done.exit_code == 0, done.output

@@ -1,6 +1,5 @@
 """The parts of the command line, without starting it anew each time."""
 
-import importlib
 import io
 import json
 import re
@@ -16,18 +15,10 @@ from typer.testing import CliRunner
 
 from polycomplete import LRMC, SparseSubspaceClustering, cli, methods, persistence
 from polycomplete.cli import app as program
-from polycomplete.cli import commands, holdout, options, talk
-from polycomplete.cli.failures import code_of, one_line
-from polycomplete.cli.missingness import by_column, by_row, patterns
+from polycomplete.cli import options, trials
+from polycomplete.cli.console import Console, code_of, one_line
 
 NAMES = ["complete", "apply", "check", "compare", "classify", "cluster"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def loaded():
-    """Load the commands, as the program does when it starts."""
-    for name in NAMES:
-        importlib.import_module(f"{commands.__name__}.{name}")
 
 
 @pytest.fixture
@@ -92,7 +83,7 @@ def test_an_interrupt_outside_of_a_command_has_its_code(monkeypatch):
     def interrupted():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(program, "run", interrupted)
+    monkeypatch.setattr(program, "app", interrupted)
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 130
@@ -109,23 +100,23 @@ def test_progress_is_shown_on_a_terminal_only(monkeypatch):
     shown, hidden = Terminal(), io.StringIO()
     for stream in shown, hidden:
         monkeypatch.setattr(sys, "stderr", stream)
-        talking = talk.Talk()
-        with talking.working("counting [to two]", total=2) as step:
+        console = Console()
+        with console.working("counting [to two]", total=2) as step:
             step("one")
             step("")
-        assert talking.stage == "counting [to two]"
+        assert console.stage == "counting [to two]"
     assert "counting [to two]" in shown.getvalue()
     assert hidden.getvalue() == ""
 
 
 def test_the_library_tells_how_far_it_is(monkeypatch):
-    talking = talk.Talk(quiet=True)
-    with talking.working("completing"):
+    console = Console(quiet=True)
+    with console.working("completing"):
         LRMC().fit([[1.0, 2.0], [2.0, 4.1], [3.0, None]])
-    assert talking.stage.startswith("completing: 0.")
+    assert console.stage.startswith("completing: 0.")
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    talking.wrote("output", "a.csv")
-    talking.interrupted()
+    console.wrote("output", "a.csv")
+    console.interrupted()
     said = sys.stderr.getvalue()
     assert "while completing: 0." in said
     assert said.endswith("; a.csv was written.\n")
@@ -133,14 +124,14 @@ def test_the_library_tells_how_far_it_is(monkeypatch):
 
 def test_an_interrupted_comparison_shows_what_is_known(run, tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("a,b\n" + "".join(f"{i},{i * i}\n" for i in range(30)))
-    tried = holdout._try
+    tried = trials._try
 
     def once(one, *rest):
         if one.method == "knn":
             raise KeyboardInterrupt
         tried(one, *rest)
 
-    monkeypatch.setattr(holdout, "_try", once)
+    monkeypatch.setattr(trials, "_try", once)
     done = run("compare", "a.csv", "--methods", "mean,knn")
     assert done.exit_code == 130
     assert "1  mean" in done.stdout
@@ -149,14 +140,14 @@ def test_an_interrupted_comparison_shows_what_is_known(run, tmp_path, monkeypatc
 
 def test_a_method_that_fails_is_ranked_last_with_its_reason(run, tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("a,b\n" + "".join(f"{i},{i * i}\n" for i in range(30)))
-    real = holdout.make
+    real = trials.make
 
     def make(method, *rest):
         if method == "knn":
             raise ValueError("no neighbours")
         return real(method, *rest)
 
-    monkeypatch.setattr(holdout, "make", make)
+    monkeypatch.setattr(trials, "make", make)
     done = run("compare", "a.csv", "--methods", "knn,mean", "--repeats", "2", "--json")
     ranking = json.loads(done.stdout)["ranking"]
     assert [one["method"] for one in ranking] == ["mean", "knn"]
@@ -587,18 +578,22 @@ def test_errors_become_one_line():
 
 def test_hiding_keeps_what_must_stay():
     frame = pl.DataFrame({"a": [1, 2, None, 4], "b": ["x", None, "y", "z"]})
-    holes, hidden = holdout.hide(frame, 0.9, seed=0)
+    holes, hidden = trials.hide(frame, 0.9, seed=0)
     assert not (hidden & ~np.column_stack([c.is_not_null() for c in frame])).any()
     assert all(column.is_not_null().any() for column in holes)
-    same = holdout.score(frame, frame, np.ones((4, 2), dtype=bool) & hidden)
+    same = trials.score(frame, frame, np.ones((4, 2), dtype=bool) & hidden)
     assert same == (0.0, 0.0) or np.isnan(same).any()
 
 
 def test_missing_cells_are_counted():
     frame = pl.DataFrame({"a": [1, None, None], "b": [True, None, True], "c": [None] * 3})
-    assert [one["kind"] for one in by_column(frame)] == ["whole number", "truth value", "empty"]
-    assert [one["holds"] for one in by_column(frame)] == ["1", "only True", "nothing"]
-    assert patterns(frame, most=1) == [{"columns": ["c"], "rows": 1}]
+    assert [one["kind"] for one in trials.by_column(frame)] == [
+        "whole number",
+        "truth value",
+        "empty",
+    ]
+    assert [one["holds"] for one in trials.by_column(frame)] == ["1", "only True", "nothing"]
+    assert trials.patterns(frame, most=1) == [{"columns": ["c"], "rows": 1}]
     mask = np.array([[True, True, False], [False, False, False], [False, True, False]])
-    counted = by_row(mask, needed=2)
-    assert (counted["complete"], counted["empty"], counted["first_too_empty"]) == (0, 1, [1, 2])
+    counted = trials.by_row(mask, 2, "line", [2, 3, 4])
+    assert (counted["complete"], counted["empty"], counted["first_too_empty"]) == (0, 1, [3, 4])

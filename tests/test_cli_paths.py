@@ -1,7 +1,6 @@
 """The command line and what lies around it: paths with two roles, pipes, full disks, signals."""
 
 import errno
-import importlib
 import json
 import os
 import resource
@@ -17,7 +16,6 @@ from typer.testing import CliRunner
 
 from polycomplete import files
 from polycomplete.cli import app as program
-from polycomplete.cli import commands
 from polycomplete.files import Table, write_table
 
 MAIN = [sys.executable, "-c", "from polycomplete.cli import main; main()"]
@@ -28,8 +26,6 @@ TABLE = "a,b\n" + "".join(f"{i},{'NA' if i % 5 == 0 else 2 * i}\n" for i in rang
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """Give a function that runs a command in a folder with a table of its own."""
-    for name in ("complete", "apply", "check", "classify", "cluster"):
-        importlib.import_module(f"{commands.__name__}.{name}")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.csv").write_text(TABLE)
 

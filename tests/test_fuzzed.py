@@ -12,8 +12,7 @@ import pytest
 from hypothesis import strategies as st
 
 from polycomplete import LRMC, NLMC, PMC, Landmark, TableCompleter, load
-from polycomplete.cli.checking import _dimension
-from polycomplete.cli.holdout import score
+from polycomplete.cli.trials import dimension_of, score
 from polycomplete.files import Reading, read_table
 from polycomplete.persistence import ModelFileError
 from polycomplete.tables.codecs import Time
@@ -112,7 +111,7 @@ def test_errors_of_numbers_near_the_largest_are_numbers():
 
 def test_the_dimension_of_numbers_near_the_largest_is_a_number():
     t = 1e300 * np.random.default_rng(0).random(60)
-    assert _dimension(pl.DataFrame({"a": t, "b": 2 * t})) == pytest.approx(1, abs=0.3)
+    assert dimension_of(pl.DataFrame({"a": t, "b": 2 * t})) == pytest.approx(1, abs=0.3)
 
 
 def test_a_label_with_damaged_versions_is_no_model(tmp_path):

@@ -60,13 +60,21 @@ def showing(verbose: int) -> Iterator[None]:
     if not verbose:
         yield
         return
-    logger = logging.getLogger("polycomplete")
-    handler, level = logging.StreamHandler(), logger.level
+    handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("[polycomplete] %(message)s"))
+    with listening(handler, logging.INFO if verbose == 1 else logging.DEBUG):
+        yield
+
+
+@contextmanager
+def listening(handler: logging.Handler, level: int) -> Iterator[None]:
+    """Give a handler the messages of the library from a level on."""
+    logger = logging.getLogger("polycomplete")
+    before = logger.level
     logger.addHandler(handler)
-    logger.setLevel(logging.INFO if verbose == 1 else logging.DEBUG)
+    logger.setLevel(level)
     try:
         yield
     finally:
         logger.removeHandler(handler)
-        logger.setLevel(level)
+        logger.setLevel(before)

@@ -1,4 +1,4 @@
-"""The command line. A new command is a file in ``commands``, named in its list."""
+"""The command line: its entry point. What the commands do is in ``commands``."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from threading import current_thread, main_thread
 from typing import NoReturn
 
 __all__ = ["main"]
-
-INTERRUPTED = 130
 
 
 def main() -> None:
@@ -31,10 +29,10 @@ def main() -> None:
     """
     _ready_streams()
     try:
-        from polycomplete.cli.app import run
+        from polycomplete.cli.app import app
 
         with _stoppable():
-            run()
+            app()
     except ModuleNotFoundError as error:
         library = (error.name or "").split(".")[0]
         if library not in ("typer", "rich"):
@@ -45,11 +43,11 @@ def main() -> None:
         )
         raise SystemExit(1) from None
     except KeyboardInterrupt:  # before or after a command: there is nothing to say
-        raise SystemExit(INTERRUPTED) from None
+        raise SystemExit(128 + signal.SIGINT) from None
 
 
 def _ready_streams() -> None:
-    """Put something in the place of closed streams; replace letters that standard output lacks."""
+    """Replace closed streams by the null device, and letters that standard output lacks."""
     for name, mode, flag in (
         ("stdin", "r", os.O_RDONLY),
         ("stdout", "w", os.O_RDONLY),  # a result that cannot be written is an error
@@ -70,16 +68,15 @@ def _stoppable() -> Iterator[None]:
         signal.signal(number, signal.SIG_DFL)  # the second time at once
         raise SystemExit(128 + number)
 
-    known = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
-    before = {one: signal.getsignal(one) for one in known if one is not None}
+    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     # Who ignores a signal, as nohup does, means it.
-    heard = [one for one, handler in before.items() if handler == signal.SIG_DFL]
+    heard = [number for number in known if signal.getsignal(number) == signal.SIG_DFL]
     if current_thread() is not main_thread():
         heard = []
-    for one in heard:
-        signal.signal(one, stop)
+    for number in heard:
+        signal.signal(number, stop)
     try:
         yield
     finally:
-        for one in heard:
-            signal.signal(one, before[one])
+        for number in heard:
+            signal.signal(number, signal.SIG_DFL)

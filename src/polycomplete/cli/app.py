@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from polycomplete._version import __version__
-from polycomplete.cli import commands
-from polycomplete.cli.failures import INTERRUPTED, code_of, one_line
-from polycomplete.cli.options import grouped
-from polycomplete.cli.talk import Talk
+from polycomplete.cli.commands import apply, check, classify, cluster, compare, complete
+from polycomplete.cli.console import INTERRUPTED, Console, code_of, one_line
+from polycomplete.cli.options import shared_options
 from polycomplete.files.whole import STANDARD_OUTPUT
 
 app = typer.Typer(
@@ -34,11 +31,9 @@ app = typer.Typer(
 def _program(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
-    verbose: Annotated[
-        bool,
-        typer.Option("--verbose", help="With --version: all that a bug report should say."),
-    ] = False,
-) -> None:
+    verbose: Annotated[bool, typer.Option(
+        "--verbose", help="With --version: all that a bug report should say.")] = False,
+) -> None:  # fmt: skip
     """Fill in the missing cells of tables whose rows lie on curved surfaces."""
     if version and verbose:
         from polycomplete._resources import show_versions
@@ -52,56 +47,50 @@ def _program(
         context.fail("Missing command.")
 
 
-def command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add a command to the program; decorate a function with this.
+def _parameters_of(function: Any) -> list[Any]:
+    alone = typer.Typer(add_completion=False)
+    alone.command()(function)
+    return list(typer.main.get_command(alone).params)
 
-    The function's name is that of the command, its docstring the help. Groups of options are
-    spelled out (see :mod:`polycomplete.cli.options`), and errors become one line and an exit code.
 
-    Parameters
-    ----------
-    *examples : str
-        Command lines for the help.
+class Command(TyperCommand):
+    """A command that takes the shared options too: they become ``context.obj``.
 
-    Returns
-    -------
-    callable
-        A decorator; it returns the function as it was.
-
-    Examples
-    --------
-    >>> callable(command("polycomplete apply model.skops new.csv"))
-    True
+    Where it fails, its error becomes one line and an exit code.
     """
 
-    def add(function: Callable[..., None]) -> Callable[..., None]:
-        shown = "\n".join(f"  $ {example}" for example in examples)
-        text = f"{inspect.cleandoc(function.__doc__ or '')}\n\n\b\nExamples:\n{shown}\n"
-        app.command(function.__name__, help=text)(grouped(function, _guarded))
-        return function
+    shared = _parameters_of(shared_options)
 
-    return add
+    def __init__(self, *args: Any, **settings: Any):
+        super().__init__(*args, **settings)
+        self.params += self.shared
+
+    def invoke(self, context: Any) -> None:
+        """Run the command."""
+        given = {option.name: context.params.pop(option.name) for option in self.shared}
+        context.obj = shared_options(**given)
+        with _failing_in_one_line(context.obj[0]):
+            super().invoke(context)
 
 
-def _guarded(function: Callable[..., None], talk: Talk, **values: Any) -> None:
-    """Run a command; where it fails, end with one line."""
+@contextmanager
+def _failing_in_one_line(console: Console) -> Iterator[None]:
+    """End a command that fails with one line and an exit code."""
     try:
-        with _noting(talk):
-            function(talk=talk, **values)
+        with _noting(console):
+            yield
     except KeyboardInterrupt:
-        talk.interrupted()
+        console.interrupted()
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:  # whoever read our output has seen enough
         _drop_output()
         raise typer.Exit(0) from None
-    except (typer.Exit, typer.BadParameter):
-        raise
     except Exception as error:
-        if talk.debug:
+        if console.debug:
             raise
         if isinstance(error, OSError) and error.filename == STANDARD_OUTPUT:
             _drop_output()
-        talk.error(f"polycomplete: {one_line(error)}")
+        console.error(f"polycomplete: {one_line(error)}")
         raise typer.Exit(code_of(error)) from None
 
 
@@ -111,15 +100,13 @@ def _drop_output() -> None:
 
 
 @contextmanager
-def _noting(talk: Talk) -> Iterator[None]:
+def _noting(console: Console) -> Iterator[None]:
     """Say what the library warns of as notes, each once."""
-    said: set[str] = set()
 
     def note(message: Warning | str, *_: Any, **__: Any) -> None:
         text = " ".join(str(message).split())
-        if text not in said:
-            said.add(text)
-            talk.note(text)
+        if text not in console.notes:
+            console.note(text)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")
@@ -127,19 +114,5 @@ def _noting(talk: Talk) -> Iterator[None]:
         yield
 
 
-def run() -> None:
-    """Load the commands and run the one that is asked for.
-
-    Returns
-    -------
-    None
-
-    Examples
-    --------
-    >>> callable(run)
-    True
-    """
-    found = [module.name for module in iter_modules(commands.__path__)]
-    for name in sorted(found, key=lambda name: (commands.FIRST + found).index(name)):
-        import_module(f"{commands.__name__}.{name}")
-    app()
+for function in (complete, apply, check, compare, classify, cluster):
+    app.command(cls=Command)(function)

@@ -1,4 +1,4 @@
-"""What a command says: results on standard output, everything else on standard error."""
+"""What a command says, and how it fails: results on standard output, all else on standard error."""
 
 from __future__ import annotations
 
@@ -12,27 +12,49 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+import rich.console
+from rich import progress as bars
 
 from polycomplete.files.whole import STANDARD_OUTPUT, naming_file
 
+#: Exit codes; 0 is success.
+FAILED, MISUSED, UNREADABLE, UNWRITABLE, INTERRUPTED = 1, 2, 3, 4, 130
 #: Tables that go into a file or a pipe are not cut to the usual 80 letters.
 WIDE = 120
 Step = Callable[[str], None]
 
 
+class CommandError(Exception):
+    """Ends a command with one sentence and an exit code."""
+
+    def __init__(self, message: str, code: int = FAILED):
+        super().__init__(message)
+        self.code = code
+
+
+def code_of(error: BaseException) -> int:
+    """Return the exit code of an error."""
+    if isinstance(error, CommandError):
+        return error.code
+    if type(error).__name__ in ("TableFileError", "ModelFileError"):
+        return UNREADABLE
+    # Whatever is read is read by our own functions, which say so: what is left is writing.
+    return UNWRITABLE if isinstance(error, OSError) else FAILED
+
+
+def one_line(error: BaseException) -> str:
+    """Return what an error says, on one line."""
+    if isinstance(error, MemoryError) and not str(error):
+        return "There is not enough memory for this; use fewer rows."
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}."
+    return " ".join(str(error).split()) or f"{type(error).__name__}."
+
+
 class _Stages(logging.Handler):
     """Hands the messages of the library on."""
 
-    def __init__(self, tell: Callable[[str], None]):
+    def __init__(self, tell: Step):
         super().__init__(logging.INFO)
         self.tell = tell
 
@@ -40,41 +62,30 @@ class _Stages(logging.Handler):
         self.tell(record.getMessage())
 
 
-def _dumped(plain: dict[str, Any], encoding: str | None) -> str:
+def _dumped(facts: dict[str, Any], encoding: str | None) -> str:
     """Return JSON, with letters that an encoding lacks written as numbers."""
-    text = json.dumps(plain, ensure_ascii=False, indent=1)
+    text = json.dumps(facts, ensure_ascii=False, indent=1)
     try:
         text.encode(encoding or "utf-8")
     except UnicodeEncodeError:
-        text = json.dumps(plain, indent=1)
+        text = json.dumps(facts, indent=1)
     return text
 
 
 @dataclass
-class Talk:
-    """What is said, where, and how much of it.
+class Console:
+    """What a command says, where, and how much of it.
 
     Attributes
     ----------
-    quiet : bool
-        Neither notes nor progress.
-    json : bool
-        The result as JSON.
-    debug : bool
-        Errors with all that Python knows of them.
+    quiet, json, debug : bool
+        Neither notes nor progress; the result as JSON; errors with their traceback.
     notes : list of str
         What was noted.
     written : dict
         From what was written to the name of its file.
     stage : str
         What is being done.
-
-    Examples
-    --------
-    >>> talk = Talk(quiet=True)
-    >>> talk.note("column 'a' is empty")
-    >>> talk.notes
-    ["column 'a' is empty"]
     """
 
     quiet: bool = False
@@ -105,12 +116,9 @@ class Talk:
         """Say that the work is done, and which files were written; or all of it as JSON."""
         if self.json:
             self.result(facts | self.written)
-            return
-        for line in (
-            sentence,
-            *(f"{what.capitalize()}: {path}" for what, path in self.written.items()),
-        ):
-            if not self.quiet:
+        elif not self.quiet:
+            files = (f"{what.capitalize()}: {path}" for what, path in self.written.items())
+            for line in (sentence, *files):
                 self.error(line)
 
     def interrupted(self) -> None:
@@ -128,20 +136,20 @@ class Talk:
             # For all that follows, and for what Python does with it in the end.
             sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", closefd=False)
 
-    def result(self, summary: dict[str, Any], *renderings: Any) -> None:
+    def result(self, facts: dict[str, Any], *renderings: Any) -> None:
         """Show a result: as JSON, or as something for people to read."""
         with naming_file(STANDARD_OUTPUT):
-            self._show(summary, *renderings)
+            if self.json:
+                facts = facts | {"seconds": round(self.seconds, 3), "notes": self.notes}
+                sys.stdout.write(_dumped(facts, sys.stdout.encoding) + "\n")
+            else:
+                self._show(*renderings)
             sys.stdout.flush()
 
-    def _show(self, summary: dict[str, Any], *renderings: Any) -> None:
-        if self.json:
-            plain = summary | {"seconds": round(self.seconds, 3), "notes": self.notes}
-            sys.stdout.write(_dumped(plain, sys.stdout.encoding) + "\n")
-            return
+    def _show(self, *renderings: Any) -> None:
         # What stands in square brackets or between colons is somebody's data, not markup.
         width = None if sys.stdout.isatty() else WIDE
-        console = Console(width=width, highlight=False, markup=False, emoji=False)
+        console = rich.console.Console(width=width, highlight=False, markup=False, emoji=False)
         for rendering in renderings:
             # A line stays one, so that a command in it can be pasted.
             console.print(rendering, soft_wrap=isinstance(rendering, str))
@@ -152,45 +160,26 @@ class Talk:
 
         Gives a function to be called after each of the steps with what comes next.
         """
-        self.stage = what
-        if self.quiet or not sys.stderr.isatty():
-            with self._listening(self._keep(what)):
-                yield self._keep(what)
-            return
-        known = [] if total is None else [BarColumn(), TimeRemainingColumn()]
-        text = TextColumn("{task.description}", markup=False)  # what it says may be anybody's data
-        columns = [SpinnerColumn(), text, *known, TimeElapsedColumn()]
-        console = Console(stderr=True)
-        with Progress(*columns, console=console, transient=True) as progress:
-            task = progress.add_task(what, total=total)
-            keep = self._keep(what)
+        from polycomplete._messages import listening  # a second: only when there is work
 
-            def describe(message: str) -> None:
-                keep(message)
+        hidden = self.quiet or not sys.stderr.isatty()
+        console = rich.console.Console(stderr=True, quiet=hidden)
+        text = bars.TextColumn(
+            "{task.description}", markup=False
+        )  # what it says may be anybody's data
+        known = [] if total is None else [bars.BarColumn(), bars.TimeRemainingColumn()]
+        columns = [bars.SpinnerColumn(), text, *known, bars.TimeElapsedColumn()]
+        with bars.Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+            task = progress.add_task(what, total=total)
+            self.stage = what
+
+            def tell(message: str) -> None:
+                self.stage = f"{what}: {message}" if message else what
                 progress.update(task, description=self.stage)
 
             def step(message: str) -> None:
-                describe(message)
+                tell(message)
                 progress.advance(task)
 
-            with self._listening(describe):
+            with listening(_Stages(tell), logging.INFO):
                 yield step
-
-    def _keep(self, what: str) -> Step:
-        def keep(message: str) -> None:
-            self.stage = f"{what}: {message}" if message else what
-
-        return keep
-
-    @contextmanager
-    def _listening(self, tell: Step) -> Iterator[None]:
-        """Follow what the library says of its progress."""
-        logger = logging.getLogger("polycomplete")
-        handler, level = _Stages(tell), logger.level
-        logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
-        try:
-            yield
-        finally:
-            logger.removeHandler(handler)
-            logger.setLevel(level)
