@@ -1,8 +1,8 @@
 """The default solver: Newton steps under a shrinking smoothing, with second chances.
 
 1. From a large smoothing γ down to a small one, Newton steps move the missing entries
-   (:mod:`polycomplete.solvers.newton`); where second derivatives are not to be had, L-BFGS does, a
-   factor ten at a time, in row-preconditioned variables.
+   (:mod:`polycomplete.solvers.newton`); on a GPU L-BFGS does, a factor ten at a time, in
+   row-preconditioned variables.
 2. Rows that a neighbour's start would serve much better are started again (``rescue``), and the
    last stages repeated; the result is kept only if the objective falls.
 3. Where the smoothing goes on below 1e-7 the kernel is widened: on data without noise the wider
@@ -24,7 +24,7 @@ from sklearn.base import BaseEstimator
 from polycomplete._checks import check_numbers
 from polycomplete.exact import ExactProblem
 from polycomplete.kernels import typical_distance
-from polycomplete.solvers.newton import Newton, suits
+from polycomplete.solvers.newton import Newton
 from polycomplete.solvers.precondition import precondition
 from polycomplete.solvers.restart import blend_ambiguous, rescue
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
@@ -50,9 +50,8 @@ class Continuation(BaseEstimator):
     first : float, default=1.0
         The first smoothing, relative to the mean of k(x, x).
     steps : {"newton", "quasi-newton"}, default="newton"
-        Newton steps, or L-BFGS in row-preconditioned variables. On a GPU and for kernels whose
-        second derivatives are not known "newton" is "quasi-newton"; on data with more than 256
-        columns both are L-BFGS without a preconditioner.
+        Newton steps, or L-BFGS in row-preconditioned variables, which on data with more than 256
+        columns have no preconditioner. On a GPU "newton" is "quasi-newton".
     max_iter : int, default=40
         L-BFGS iterations of a stage, between two renewals of the preconditioner; Newton steps,
         three in each stage, are not bounded by it.
@@ -198,7 +197,7 @@ class _Run:
     @property
     def second_order(self) -> bool:
         """Whether Newton steps are taken."""
-        return self.solver.steps == "newton" and suits(self.problem)
+        return self.solver.steps == "newton" and self.problem.device.is_host
 
     def stage(self, smoothing: float) -> float:
         """Come down to one smoothing and minimise there; return how far the entries moved."""

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polycomplete.exact import WIDEST, ExactProblem, Spectrum
-from polycomplete.kernels import RBF, Kernel, Linear, Polynomial
+from polycomplete.exact import ExactProblem, Spectrum
 from polycomplete.lift import LiftEnergy, LiftProblem
 from polycomplete.rows import RowEnergy
 
@@ -27,6 +26,7 @@ from polycomplete.rows import RowEnergy
 UNUSED = 1e-2
 NOISE = 1e-31  # of the largest eigenvalue: what is smaller is rounding, and is not divided by
 BLOCK_BYTES = 32e6  # of the largest array when the blocks of rows are made
+WIDE = 64  # columns from which a matrix for each row takes longer than it saves
 
 Product = Callable[[np.ndarray], np.ndarray]
 
@@ -64,6 +64,7 @@ def look(problem: ExactProblem, z: np.ndarray, gamma: float) -> Point:
 
     Examples
     --------
+    >>> from polycomplete.kernels import Polynomial
     >>> from polycomplete.penalties import Schatten
     >>> X, mask = np.array([[1.0, 2.0], [2.0, 0.0]]), np.array([[True, True], [True, False]])
     >>> problem = ExactProblem(X, mask, Polynomial(1, 0.0), Schatten(0.5))
@@ -141,9 +142,12 @@ class Bend:
         return 0.0 if noise is None else np.where(self.problem.mask, noise * self.scale, 0)
 
     def inverse(self, damping: float) -> Product:
-        """Return the inverse of the rows' own blocks of the curvature, as a product."""
+        """Return the inverse of the rows' own blocks of the curvature, as a product.
+
+        Of wide rows the diagonal alone.
+        """
         n, m = self.X.shape
-        if m > WIDEST:
+        if m > WIDE:
             scale = 2 * (self.own * self.floor * (1 + damping))[:, None] + self._stiffness()
             return lambda R: R / scale
         blocks = np.empty((n, m, m), dtype=self.X.dtype)
@@ -169,7 +173,7 @@ class _GramBend(Bend):
         kernel, U = self.problem.kernel, self.vectors
         self.s, self.t = kernel.slopes(self.X, self.X, point.K)
         self.L = self.X - self.X.mean(axis=0) if self.s is self.t else self.X
-        self.mixed = mixed(kernel, self.X, point.K, (U * (1 - self.h)) @ U.T)
+        self.cross = kernel.cross(self.X, point.K, (U * (1 - self.h)) @ U.T)
         self.B = U / np.sqrt(self.lam)
         factor = self.B * np.sqrt(1 - self.h)
         return U, RowEnergy(kernel, self.X, factor, None)
@@ -180,7 +184,7 @@ class _GramBend(Bend):
         Q = self._mix(along @ self.B) @ self.B.T
         back = (Q * self.s) @ L - np.sum(Q * self.t, axis=1)[:, None] * L
         own = self.a[:, None] * V + self.b[:, None] * X * np.sum(X * V, axis=1)[:, None]
-        return own - self.mixed(V) - back
+        return own - self.cross(V) - back
 
 
 class _LiftBend(Bend):
@@ -222,6 +226,7 @@ def bend(point: Point, gamma: float, unused: float = UNUSED) -> Bend:
 
     Examples
     --------
+    >>> from polycomplete.kernels import Polynomial
     >>> from polycomplete.penalties import Schatten
     >>> X, mask = np.array([[1.0, 2.0], [2.0, 3.0]]), np.array([[True, True], [True, False]])
     >>> problem = ExactProblem(X, mask, Polynomial(1, 0.0), Schatten(0.5))
@@ -232,65 +237,3 @@ def bend(point: Point, gamma: float, unused: float = UNUSED) -> Bend:
     """
     kind = _LiftBend if isinstance(point.problem, LiftProblem) else _GramBend
     return kind(point, gamma, unused)
-
-
-def second_order(kernel: Kernel) -> bool:
-    """Return whether the second derivatives of a kernel are known: not those of a subclass.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Resolved or not.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> second_order(RBF())
-    True
-    """
-    return type(kernel) in (Linear, Polynomial, RBF)
-
-
-def mixed(kernel: Kernel, X: np.ndarray, K: np.ndarray, M: np.ndarray) -> Product:
-    """Return the map from V to ``Σₖ Mⱼₖ ∂²k(xⱼ, xₖ)/∂xⱼ∂xₖ vₖ``, for each row j.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Resolved.
-    X, K, M : ndarrays of shape (n, m), (n, n) and (n, n)
-        Rows, their Gram matrix, and symmetric weights.
-
-    Returns
-    -------
-    callable
-
-    Examples
-    --------
-    >>> X = np.array([[1.0], [2.0]])
-    >>> mixed(Polynomial(2, 0.0), X, X @ X.T, np.ones((2, 2)))(np.array([[1.0], [0.0]]))
-    array([[4.],
-           [8.]])
-    """
-    if isinstance(kernel, Polynomial):
-        U = X @ X.T
-        first, second = M * kernel._power(U, 1), M * kernel._power(U, 2)
-        return lambda V: first @ V + (second * (X @ V.T)) @ X
-    if isinstance(kernel, RBF):
-        return _mixed_rbf(X - X.mean(axis=0), M * K, float(kernel.width))
-    raise TypeError(f"IRLS needs the second derivatives of the kernel, which {kernel!r} lacks.")
-
-
-def _mixed_rbf(X: np.ndarray, M: np.ndarray, width: float) -> Product:
-    """Return the same for ``exp(−|x − y|² / 2σ²)``; M already holds the kernel."""
-    first, second = M / width**2, M / width**4
-
-    def product(V: np.ndarray) -> np.ndarray:
-        # (xₖ − xⱼ)·vₖ for each pair
-        T = second * (np.sum(X * V, axis=1) - X @ V.T)
-        return first @ V - (T @ X - np.sum(T, axis=1)[:, None] * X)
-
-    return product

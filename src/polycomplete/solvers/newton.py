@@ -9,37 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from polycomplete.exact import WIDEST, ExactProblem
-from polycomplete.solvers.curvature import UNUSED, Bend, Point, Product, bend, look, second_order
+from polycomplete.exact import ExactProblem
+from polycomplete.solvers.curvature import UNUSED, Bend, Point, Product, bend, look
 
 DAMPING = 1e-6  # of a row's own metric: bounds steps in directions that nothing determines
 LONGEST = 60  # conjugate gradient steps
 SHORTER = 0.3  # a step that does not lower the objective is shortened by this
 SHORTEST = 1e-4
 FINER = 3.0  # the smoothing of the next step may be so many times smaller
-
-
-def suits(problem: ExactProblem) -> bool:
-    """Return whether Newton steps can be taken, and pay, on a problem.
-
-    Parameters
-    ----------
-    problem : ExactProblem
-        The problem.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> from polycomplete import RBF, Schatten
-    >>> X = np.array([[1.0, 2.0], [2.0, 0.0]])
-    >>> suits(ExactProblem(X, X > 0, RBF(1.0), Schatten()))
-    True
-    """
-    narrow = problem.X.shape[1] <= WIDEST
-    return narrow and problem.device.is_host and second_order(problem.kernel)
 
 
 class Newton:
