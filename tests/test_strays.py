@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from polycomplete import PMC, VMC, datasets, masks, metrics
+from polycomplete.model_selection import follow
 from polycomplete.rows import Span, bring_back
-from polycomplete.tuning import follow
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,17 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from polycomplete import NLMC, PMC, AdamPlus, Continuation, Exact, datasets, masks, metrics, tuning
-from polycomplete.recipe import choose
+from polycomplete import (
+    NLMC,
+    PMC,
+    AdamPlus,
+    Continuation,
+    Exact,
+    datasets,
+    masks,
+    metrics,
+    model_selection,
+)
 from polycomplete.solvers.result import Monitor
 
 
@@ -68,7 +77,10 @@ def test_columns_of_similar_spread_need_no_choice_and_others_are_chosen_by_hidin
 
 def test_too_few_entries_to_hide_means_caution():
     X, mask = manifold(n=8, m=3, rate=0.8)
-    assert choose(X, mask, PMC(random_state=0)._recipe(seed=0))[:2] == ("sqrt", tuning.CAUTIOUS)
+    assert PMC(random_state=0)._recipe(seed=0).search.select(X, mask)[:2] == (
+        "sqrt",
+        model_selection.CAUTIOUS,
+    )
 
 
 def test_noise_in_a_small_table_is_not_followed():
@@ -102,7 +114,7 @@ def test_a_path_out_of_time_is_not_taken_for_data_without_noise():
     X, mask = manifold(n=200, rate=0.7)
     noisy = X + 0.3 * X.std(axis=0) * np.random.default_rng(0).standard_normal(X.shape)
     recipe = PMC(solver=Continuation(time_limit=1e-6), random_state=0)._recipe(seed=0)
-    assert choose(noisy, mask, recipe)[1] == Continuation().first
+    assert recipe.search.select(noisy, mask)[1] == Continuation().first
 
 
 def test_another_solver_is_welcome():
@@ -169,7 +181,7 @@ def test_the_residual_of_an_earlier_fit_does_not_survive():
 def test_a_column_that_does_not_vary_among_the_rows_to_choose_by_is_not_judged():
     X, mask = manifold(60)
     X[:, 3] = 1.0
-    chosen = choose(X, mask, PMC()._recipe(seed=0, shape=X.shape))
+    chosen = PMC()._recipe(seed=0, shape=X.shape).search.select(X, mask)
     assert chosen.smoothing < 1e-2
     assert chosen.trials
 
@@ -184,15 +196,15 @@ def test_small_tables_are_judged_by_more_hidden_entries_where_noise_sets_the_err
 
     def follow(path, truth, hidden, *args):
         followed.append((hidden.sum(), args[1]))
-        return tuning_follow(path, truth, hidden, *args)
+        return followed_as_is(path, truth, hidden, *args)
 
-    tuning_follow = tuning.follow
-    monkeypatch.setattr(tuning, "follow", follow)
-    chosen = choose(X, mask, PMC(scale="standard", random_state=0)._recipe(seed=0))
+    followed_as_is = model_selection.follow
+    monkeypatch.setattr(model_selection, "follow", follow)
+    chosen = PMC(scale="standard", random_state=0)._recipe(seed=0).search.select(X, mask)
     assert len(followed) == expected
     counts, ends = zip(*followed, strict=True)
-    assert sum(counts) >= (tuning.CERTAIN if noise else tuning.ENOUGH)
+    assert sum(counts) >= (model_selection.CERTAIN if noise else model_selection.ENOUGH)
     # The first ones show down to where it is worth while to go.
     assert ends[:2] == (0.0, 0.0)
     assert all(0 < end <= 1 for end in ends[2:])
-    assert (chosen.smoothing > tuning.COARSE) == bool(noise)
+    assert (chosen.smoothing > model_selection.COARSE) == bool(noise)

@@ -14,13 +14,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.impute import KNNImputer
 
+from polycomplete.model_selection import HeldOut
 from polycomplete.tables.bounds import bounds_of
 from polycomplete.tables.calibrate import ENOUGH, calibrations
 from polycomplete.tables.decode import Decoder
 from polycomplete.tables.encode import Encoding
 from polycomplete.tables.schema import Column, learn_column
 from polycomplete.tables.writing import write
-from polycomplete.tuning import HeldOut
 
 CODES = st.sampled_from([0.0, 1.0, 2.0, np.nan])
 NUMBERS = st.floats(-1e9, 1e9).map(lambda number: round(number, 3)) | st.just(np.nan)

@@ -8,7 +8,8 @@ from functools import partial
 import numpy as np
 
 from polycomplete.landmarks import Landmark, LandmarkModel
-from polycomplete.recipe import Learned, Recipe, Trial, judge, pose, solve
+from polycomplete.model_selection import Trial
+from polycomplete.recipe import Learned, Recipe
 from polycomplete.sampling import training_rows
 
 ENTRIES = 25_000  # observed entries that are enough to choose by
@@ -47,9 +48,9 @@ def fit_landmarks(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
     with recipe.engine.pool() as engine:
         recipe = replace(recipe, engine=engine)
         sample = training_rows(mask, _enough(mask), recipe.seed + 1)
-        scaler, problem, result, chosen = solve(X, mask, recipe, sample)
+        scaler, problem, result, chosen = recipe.solve(X, mask, sample)
         model = LandmarkModel.learn(problem, result.X, scaler, chosen.smoothing, recipe.seed)
-        factor, held_out = judge(X, chosen.trials, partial(_trial_spread, X, model, recipe))
+        factor, held_out = chosen.calibrate(X, partial(_trial_spread, X, model, recipe))
         model = model.calibrated(factor)
         joint = model.settled(result.X, mask, engine.run)
     return Learned(
@@ -79,7 +80,7 @@ def _trial_spread(X: np.ndarray, model: LandmarkModel, recipe: Recipe, trial: Tr
     Some of the rows are enough to calibrate by; the others have NaN.
     """
     scaler, rows, visible, _, found = trial
-    problem = pose(X[rows], visible, scaler, recipe)
+    problem = recipe.pose(scaler.apply_observed(X[rows], visible), visible)
     judging = LandmarkModel.learn(problem, found, scaler, model.smoothing, recipe.seed)
     some = np.linspace(0, len(rows) - 1, min(len(rows), JUDGED)).astype(int)
     spread = np.full_like(found, np.nan)

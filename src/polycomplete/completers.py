@@ -20,7 +20,7 @@ from polycomplete.kernels import RBF, Kernel
 from polycomplete.landmarks import Landmark, LandmarkModel, Sweeps
 from polycomplete.lift import Lift, pick
 from polycomplete.penalties import Ramp, Schatten
-from polycomplete.recipe import Recipe, walk
+from polycomplete.recipe import Recipe
 from polycomplete.solvers import AdamPlus, Continuation
 from polycomplete.streams import BlockCompleter
 from polycomplete.surface import Surface, fit_surface
@@ -251,7 +251,7 @@ class Completer(BlockCompleter):
         """
         matrix, mask = clone(self)._validate(X, reset=True)
         given = np.where(mask, matrix, 0.0).astype(np.float64)
-        yield from walk(given, mask, self._recipe(self._seed(), given.shape))
+        yield from self._recipe(self._seed(), given.shape).walk(given, mask)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return how well each row lies on the learned surface: the lower, the more of an outlier.

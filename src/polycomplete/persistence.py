@@ -53,7 +53,7 @@ OWN = {
     "surface",
     "tables",
     "transduction",
-    "tuning",
+    "model_selection",
     "uncertainty",
 }
 #: What else may be in it, besides what skops itself takes for safe (NumPy's arrays, scikit-learn's

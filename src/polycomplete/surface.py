@@ -11,7 +11,8 @@ import numpy as np
 from polycomplete._machine import blas_threads, blas_threads_for
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.lift import row_energy
-from polycomplete.recipe import Learned, Recipe, Trial, judge, solve
+from polycomplete.model_selection import Trial
+from polycomplete.recipe import Learned, Recipe
 from polycomplete.rows import (
     LOOSE,
     RowEnergy,
@@ -132,7 +133,7 @@ def fit_surface(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
     """
     with blas_threads_for(len(X)):
         recipe.engine.check(*X.shape)
-        scaler, problem, result, chosen = solve(X, mask, recipe)
+        scaler, problem, result, chosen = recipe.solve(X, mask)
         kernel = result.kernel or problem.kernel
         rows, gamma = result.X, chosen.smoothing * problem.unit
         span = Span.of(problem.X, mask)
@@ -150,7 +151,7 @@ def fit_surface(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
         typical = float(np.median(energy.left_out()))
         spread, reach = deviations_in_place(energy, rows, mask, max(typical, gamma))
         far = reach > LOOSE * typical_distance(rows, np.ones_like(mask))
-        factor, held_out = judge(X, chosen.trials, partial(_trial_spread, kernel, gamma))
+        factor, held_out = chosen.calibrate(X, partial(_trial_spread, kernel, gamma))
         spread = np.maximum(spread * factor, np.where(wild[:, None] & ~mask, span.width, 0.0))
         return Learned(
             surface=Surface(scaler, kernel, rows, chosen.smoothing, typical, span),

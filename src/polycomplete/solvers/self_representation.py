@@ -28,7 +28,7 @@ from numbers import Real
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from polycomplete import tuning
+from polycomplete import model_selection
 from polycomplete._checks import check_numbers
 from polycomplete._machine import blas_threads_for
 from polycomplete.scaling import column_spread
@@ -161,11 +161,11 @@ class SelfRepresentation(BaseEstimator):
         """Follow the path with entries hidden; the cautious smoothing where too few can be."""
         unit = column_spread(X, mask)[1]
         unit = np.where(unit > 0, unit, 1.0)
-        draws = tuning.hidings(mask, seed)
+        draws = model_selection.holdouts(mask, seed)
         limit = self.time_limit and self.time_limit / (2 * max(len(draws), 1))
-        found = [tuning.follow(self.path(X, visible, limit), X, hidden, unit)
+        found = [model_selection.follow(self.path(X, visible, limit), X, hidden, unit)
                  for visible, hidden in draws]  # fmt: skip
-        return tuning.together(found).smoothing if found else tuning.CAUTIOUS
+        return model_selection.together(found).smoothing if found else model_selection.CAUTIOUS
 
     def _check(self) -> None:
         check_numbers(self, "rounds", "max_iter")

@@ -11,10 +11,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from polycomplete import masks
+from polycomplete.model_selection import HeldOut
 from polycomplete.tables.encode import Encoding
 from polycomplete.tables.method import checked
 from polycomplete.tables.simplex import Calibration
-from polycomplete.tuning import HeldOut
 
 #: Share of the present cells that is hidden where the method itself has hidden too few.
 SHARE = 0.1

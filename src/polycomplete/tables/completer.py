@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from polycomplete._checks import FarCellError
 from polycomplete._messages import warn
 from polycomplete.keeping import Reported, all_or_nothing
+from polycomplete.model_selection import HeldOut
 from polycomplete.tables.bounds import bounds_of
 from polycomplete.tables.calibrate import calibrations
 from polycomplete.tables.decode import Decoder, Probabilities
@@ -34,7 +35,6 @@ from polycomplete.tables.settings import (
     listed,
 )
 from polycomplete.tables.writing import write_table
-from polycomplete.tuning import HeldOut
 
 
 class TableCompleter(Reported, TransformerMixin, BaseEstimator):

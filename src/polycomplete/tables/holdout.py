@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from polycomplete.model_selection import HeldOut, calibration
 from polycomplete.tables.calibrate import hidden_blocks
 from polycomplete.tables.decode import SECONDS, Decoder
-from polycomplete.tuning import HeldOut, calibration
 
 #: Held-out cells of a column that are enough to calibrate its deviations, and to judge it at all.
 ENOUGH, FEWEST = 30, 10

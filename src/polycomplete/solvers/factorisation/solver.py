@@ -20,7 +20,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from polycomplete import tuning
+from polycomplete import model_selection
 from polycomplete._checks import check_numbers
 from polycomplete.kernels import RBF, Kernel
 from polycomplete.scaling import column_spread
@@ -205,14 +205,14 @@ class KernelFactorisation(BaseEstimator):
 
     def _choose(self, run: FactorisationRun, seed: int) -> tuple[float, np.ndarray]:
         """Choose β by hiding observed entries; return it and a completed matrix to go on from."""
-        draws = tuning.hidings(run.mask, seed, CERTAIN, DRAWS)
+        draws = model_selection.holdouts(run.mask, seed, CERTAIN, DRAWS)
         if not draws:
-            return tuning.CAUTIOUS, run.X
+            return model_selection.CAUTIOUS, run.X
         spread = column_spread(run.X, run.mask)[1]
         unit = np.where(spread > 0, spread, 1.0)
         # At most half of the time that is given goes into choosing.
         limit = self.time_limit and self.time_limit / (2 * len(draws))
-        choices: list[tuning.Choice] = []
+        choices: list[model_selection.Choice] = []
         reached: dict[float, np.ndarray] = {}
         judged = 0
 
@@ -222,12 +222,12 @@ class KernelFactorisation(BaseEstimator):
                 yield beta, X
 
         for visible, hidden in draws:
-            choices.append(tuning.follow(steps(visible), run.X, hidden, unit))
-            errors = tuning.together(choices).errors
+            choices.append(model_selection.follow(steps(visible), run.X, hidden, unit))
+            errors = model_selection.together(choices).errors
             lowest = min(errors.values())
             beta = max(beta for beta, error in errors.items() if error <= (1 + SLACK) * lowest)
             judged += int(hidden.sum())
-            if judged >= (tuning.ENOUGH if beta <= COARSE else CERTAIN):
+            if judged >= (model_selection.ENOUGH if beta <= COARSE else CERTAIN):
                 break
         logger.info("chose β = %.0e by hiding: error %.3f of a column's spread",
                     beta, errors[beta])  # fmt: skip

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from polycomplete import tuning
+from polycomplete import model_selection
 from polycomplete.scaling import column_spread
 from polycomplete.solvers.lifting.run import EXPLAINED, Run
 from polycomplete.solvers.result import Stopped
@@ -142,7 +142,7 @@ class Search:
             sharp = None
         if sharp is not None or not self.errors:
             return sharp or CAUTIOUS
-        enough = (1 + tuning.SLACK) * min(self.errors.values())
+        enough = (1 + model_selection.SLACK) * min(self.errors.values())
         return int(min(rank for rank, error in self.errors.items() if error <= enough))
 
     def _follow(self) -> None:
@@ -192,4 +192,4 @@ class Search:
 
     def _error(self, run: Run) -> float:
         completed = run.completed(self.X, self.visible)
-        return tuning.hidden_error(self.X, completed, self.hidden, self.unit)
+        return model_selection.held_out_error(self.X, completed, self.hidden, self.unit)

@@ -22,7 +22,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from polycomplete import tuning
+from polycomplete import model_selection
 from polycomplete._checks import check_numbers
 from polycomplete._machine import free_memory
 from polycomplete.solvers.lifting.rank import CAUTIOUS, Search, largest, most, ranks
@@ -132,7 +132,7 @@ class Lifting(BaseEstimator):
 
     def choose(self, X: np.ndarray, mask: np.ndarray, seed: int = 0) -> int:
         """Return the rank, by hiding observed entries."""
-        draws = tuning.hidings(mask, seed)
+        draws = model_selection.holdouts(mask, seed)
         limit = None if self.time_limit is None else self.time_limit / (2 * max(len(draws), 1))
         found = []
         for visible, hidden in draws:
