@@ -72,7 +72,7 @@ def instance(
 def one(name: str, seed: int) -> dict:
     """Run one case with one seed."""
     X, given, mask = instance(*CASES[name], seed)
-    pmc = PMC(engine=Landmark(n_jobs=1), random_state=seed)
+    pmc = PMC(solver=Landmark(n_jobs=1), random_state=seed)
     begin = time.process_time()
     completed = pmc.fit_transform(masks.apply(given, mask))
     seconds = time.process_time() - begin
@@ -140,7 +140,7 @@ def more_rows(name: str, X: np.ndarray, seed: int) -> dict:
     mask = masks.uniform(X.shape, 0.7, random_state=seed)
     found = {}
     for n in [size for size in SIZES if size <= len(X)]:
-        pmc = PMC(engine=Landmark(n_jobs=1), random_state=0)
+        pmc = PMC(solver=Landmark(n_jobs=1), random_state=0)
         completed = pmc.fit_transform(masks.apply(X[:n], mask[:n]))[:FEW]
         found[n] = metrics.nrmse(X[:FEW], completed, mask[:FEW])
     return {"table": name, "seed": seed, "errors": found}
@@ -167,7 +167,7 @@ PHASE_RATES = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6)
 def phase_cell(n: int, rate: float, seed: int) -> float:
     """Return the share of determined rows that is recovered."""
     X, given, mask = instance(n, 1, rate, 0.0, seed)
-    completed = PMC(engine=Landmark(n_jobs=1), random_state=seed).fit_transform(
+    completed = PMC(solver=Landmark(n_jobs=1), random_state=seed).fit_transform(
         masks.apply(given, mask)
     )
     return metrics.recovered_share(X, completed, mask, min_observed=DETERMINED)

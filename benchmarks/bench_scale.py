@@ -69,7 +69,7 @@ def growth(sizes: tuple[int, ...]) -> list[dict]:
         X, given, mask = instance(n)
         before = resident()
         begin = time.perf_counter()
-        completed = PMC(engine="landmark", random_state=0).fit_transform(given)
+        completed = PMC(solver=Landmark(), random_state=0).fit_transform(given)
         seconds = time.perf_counter() - begin
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3 - before + workers()
         share = metrics.recovered_share(X, completed, mask, min_observed=DETERMINED)
@@ -87,7 +87,7 @@ def growth(sizes: tuple[int, ...]) -> list[dict]:
 def arithmetic() -> dict:
     """Return the rates of the row solver's products and of a whole step, as shares of dgemm."""
     X, given, mask = instance(20_000)
-    pmc = PMC(engine=Landmark(n_jobs=1), random_state=0).fit(given)
+    pmc = PMC(solver=Landmark(n_jobs=1), random_state=0).fit(given)
     energy = pmc.model_.energies[-1]
     r, q = energy.factor.shape
     rows = pmc.model_.scaler.apply(X)
@@ -171,7 +171,7 @@ def motion(which: str = "auto") -> dict:
 def new_rows() -> dict:
     """Compare transform of new rows with completing them jointly."""
     X, given, mask = instance(103_000)
-    pmc = PMC(engine="landmark", random_state=0).fit(given[:3000])
+    pmc = PMC(solver=Landmark(), random_state=0).fit(given[:3000])
     joint = pmc.fit_transform(given[:3000])
     shares = [metrics.recovered_share(X[:3000], joint, mask[:3000], min_observed=DETERMINED)]
     seconds = []

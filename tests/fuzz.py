@@ -98,7 +98,7 @@ def is_ours(error):
 # Arrays
 
 ESTIMATORS = {name: methods.METHODS[name] for name in methods.names("completer")}
-ESTIMATORS["landmark"] = partial(PMC, engine="landmark")
+ESTIMATORS["landmark"] = partial(PMC, solver=Landmark())
 MAGNITUDES = [1.0, 1.0, 1.0, 1e-3, 1e6, 1e-12, 1e12, 1e-150, 1e150, 1e-300, 1e300]
 ODD = [0.0, -0.0, 5e-324, 1e-300, 1e16, 2.0**53 + 2, 1e100, -1e150, 1e300, 1.7e308, np.inf, -np.inf]
 SAFE = 1e150  # whatever is larger may be refused

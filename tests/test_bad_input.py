@@ -19,7 +19,7 @@ from polycomplete import (
     RBF,
     SRMC,
     Completer,
-    Continuation,
+    Exact,
     Exact,
     Polynomial,
     Schatten,
@@ -65,7 +65,7 @@ WRONG = {
     "smoothing zero": (PMC(smoothing=0), "smoothing must be .*positive number, got 0"),
     "no smoothing": (PMC(smoothing=None), "smoothing must be .*positive number, got None"),
     "engine": (PMC(engine="gpu"), 'engine must be "auto", "exact".*, got \'gpu\''),
-    "eigen": (PMC(engine=Exact(eigen="half")), r"Exact\(eigen=...\) must be .*, got 'half'"),
+    "eigen": (PMC(solver=Exact(eigen="half")), r"Exact\(eigen=...\) must be .*, got 'half'"),
     "kernel multiple": (
         PMC(kernel=RBF(multiple=-1)),
         r"RBF\(multiple=...\) must be a positive number",
@@ -81,24 +81,24 @@ WRONG = {
     "p word": (NLMC(p="small"), "p must be a number, at most 1, got 'small'"),
     "penalty": (Completer(penalty="nuclear"), "penalty must be .*got 'nuclear'"),
     "skip": (Completer(penalty=Schatten(0.5, Skip(-1))), r"Skip\(s=...\) must be .*, got -1"),
-    "landmark with noise": (PMC(engine="landmark", noise=1.0), "keeps observed entries"),
+    "landmark with noise": (PMC(solver=Landmark(), noise=1.0), "keeps observed entries"),
     "weights word": (
         Completer(penalty=Schatten(0.5, "ramp")),
         r"Schatten\(weights=...\) must be an object such as Ramp\(\), got 'ramp'",
     ),
     "endless width": (PMC(kernel=RBF(width=np.inf)), r"RBF\(width=...\) must be .*got inf"),
     "solver step": (
-        PMC(solver=Continuation(max_iter=0)),
-        r"Continuation\(max_iter=...\) must be a positive number, got 0",
+        PMC(solver=Exact(max_iter=0)),
+        r"Exact\(max_iter=...\) must be a positive number, got 0",
     ),
-    "memory word": (PMC(engine=Exact(max_memory="1GB")), r"Exact\(max_memory=...\) must be"),
+    "memory word": (PMC(solver=Exact(max_memory="1GB")), r"Exact\(max_memory=...\) must be"),
     "noise": (PMC(noise=-1.0), r"noise must be .*positive number, got -1\.0"),
     "noise word": (PMC(noise="low"), "noise must be .*positive number, got 'low'"),
     "endless noise": (PMC(noise=np.inf), "noise must be .*positive number, got inf"),
-    "solver": (PMC(solver="adam"), "solver must be a Continuation or .*AdamPlus object"),
-    "solver class": (PMC(solver=Continuation), "solver must be a Continuation or .*AdamPlus"),
-    "steps": (PMC(solver=Continuation(steps="big")), "steps must be one of .*, got 'big'"),
-    "start": (PMC(solver=Continuation(start="one")), "start must be one of .*, got 'one'"),
+    "solver": (PMC(solver="adam"), "solver must be a Exact or .*AdamPlus object"),
+    "solver class": (PMC(solver=Exact), "solver must be a Exact or .*AdamPlus"),
+    "steps": (PMC(solver=Exact(algorithm="big")), "steps must be one of .*, got 'big'"),
+    "start": (PMC(solver=Exact(init="one")), "start must be one of .*, got 'one'"),
     "missing_values": (PMC(missing_values="!"), "missing_values must be a number.*got '!'"),
 }
 WIDE = """
@@ -139,9 +139,9 @@ def test_wrong_parameters_are_refused_in_one_sentence(problem, completer, messag
 
 def test_too_little_memory_is_refused_before_it_is_taken(problem):
     with pytest.raises(MemoryError, match=r"40 rows.*fewer rows.*Exact\(max_memory=...\)"):
-        PMC(engine=Exact(max_memory=1.501e8)).fit(problem.X)
+        PMC(solver=Exact(max_memory=1.501e8)).fit(problem.X)
     with pytest.raises(MemoryError, match=r"no two rows fit.*landmark.*Exact\(max_memory=...\)"):
-        PMC(engine=Exact(max_memory=1e4)).fit(problem.X)
+        PMC(solver=Exact(max_memory=1e4)).fit(problem.X)
 
 
 def test_a_row_without_entries_gets_the_column_means(completer, problem):

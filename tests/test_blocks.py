@@ -23,7 +23,7 @@ from polycomplete.sampling import training_rows
 from polycomplete.tallies import Tally
 
 QUICK = {
-    "engine": Landmark(max_rows=120, n_jobs=1),
+    "engine": Landmark(max_samples=120, n_jobs=1),
     "smoothing": 1e-4,
     "scale": "sqrt",
     "random_state": 0,
@@ -200,7 +200,7 @@ def peak(call):
 def test_memory_grows_with_the_block_and_not_with_the_data():
     block = masks.apply(np.random.default_rng(0).random((2000, 4)), np.ones((2000, 4), dtype=bool))
     block[::50, 0] = np.nan  # looking is what counts here, not completing
-    pmc = PMC(**QUICK | {"engine": Landmark(max_rows=40, n_jobs=1), "smoothing": 1.0}).fit(block)
+    pmc = PMC(**QUICK | {"engine": Landmark(max_samples=40, n_jobs=1), "smoothing": 1.0}).fit(block)
 
     def run(count):
         def blocks():
@@ -242,7 +242,7 @@ def test_what_is_no_collection_of_blocks_is_refused():
     with pytest.raises(ValueError, match="no observed entry in its 0 rows"):
         PMC(**QUICK).fit_blocks([np.empty((0, 3))])
     with pytest.raises(TypeError, match="learns from all rows at once"):
-        PMC(engine="exact").fit_blocks([np.eye(3)])
+        PMC(solver=Exact()).fit_blocks([np.eye(3)])
 
 
 # From disk to disk
@@ -317,7 +317,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path):
 def test_many_rows_of_constants_are_all_told_of():
     X = np.ones((90, 2))
     X[::3, 0], X[5] = np.nan, np.nan
-    pmc = PMC(engine=Landmark(max_rows=40))
+    pmc = PMC(solver=Landmark(max_samples=40))
     np.testing.assert_array_equal(pmc.fit_transform(X), np.ones((90, 2)))
     np.testing.assert_array_equal(np.flatnonzero(~pmc.row_determined_), [5])
 

@@ -28,7 +28,7 @@ from polycomplete import (
     AdamPlus,
     AugmentedLagrangian,
     Completer,
-    Continuation,
+    Exact,
     Sweeps,
     datasets,
     masks,
@@ -37,10 +37,10 @@ from polycomplete import (
 
 #: What a run that did not converge recommends, and such runs.
 UNCONVERGED = {
-    "Continuation(rounds=...)": PMC(solver=Continuation(tol=0.0, rounds=1, rescues=0)),
+    "Exact(rounds=...)": PMC(solver=Exact(tol=0.0, rounds=1, n_restarts=0)),
     "AdamPlus(max_iter=...)": PMC(solver=AdamPlus(max_iter=3)),
-    "Sweeps(max_iter=...)": PMC(engine="landmark", solver=Sweeps(max_iter=3), smoothing=1e-3),
-    "IRLS(max_iter=...)": VMC(solver=IRLS(tol=0.0, max_iter=1, rescues=0), smoothing=1e-3),
+    "Sweeps(max_iter=...)": PMC(solver=Landmark(), solver=Sweeps(max_iter=3), smoothing=1e-3),
+    "IRLS(max_iter=...)": VMC(solver=IRLS(tol=0.0, max_iter=1, n_restarts=0), smoothing=1e-3),
     "(max_iter=...) or a larger beta": KFMC(max_iter=1, tol=0.0),
     "(max_iter=...) or a larger smoothing": SRMC(max_iter=1, tol=0.0),
     "(max_iter=... of the solver)": LRMC(solver=AugmentedLagrangian(max_iter=1)),
@@ -318,16 +318,16 @@ def test_new_rows_do_not_depend_on_an_outlier_among_them(completer, draw):
 #: Large rows and several threads take other paths through BLAS.
 COMPANY = """
 import numpy as np
-from polycomplete import KFMC, LADMC, PMC, Continuation, datasets, masks
+from polycomplete import KFMC, LADMC, PMC, Exact, datasets, masks
 fixed = {"smoothing": 1e-3, "scale": "standard", "random_state": 0}
-quick = Continuation(rescues=0, blend=False, max_iter=20)
+quick = Exact(n_restarts=0, blend=False, max_iter=20)
 X = datasets.make_polynomial_manifold(350, 25, n_dims=2, random_state=1)
 X = masks.apply(X, masks.uniform(X.shape, 0.7, random_state=1))
 for completer in (
     LADMC(random_state=0),
     KFMC(random_state=0),
-    PMC(engine="exact", solver=quick, **fixed),
-    PMC(engine="landmark", **fixed),
+    PMC(solver=Exact(), solver=quick, **fixed),
+    PMC(solver=Landmark(), **fixed),
 ):
     fitted, rows = completer.fit(X[:300]), X[300:]
     together = fitted.transform(rows)

@@ -23,7 +23,7 @@ from polycomplete.dask.cluster import compute
 
 NAMES = list("abcdef")
 QUICK = {
-    "engine": Landmark(max_rows=100),
+    "engine": Landmark(max_samples=100),
     "smoothing": 1e-4,
     "scale": "sqrt",
     "random_state": 0,

@@ -238,7 +238,7 @@ def test_a_problem_that_does_not_fit_is_refused_with_a_way_out():
 def test_refusal_comes_before_anything_is_allocated():
     X = np.random.default_rng(0).standard_normal((3000, 2))
     X[::2, 0] = np.nan
-    completer = Completer(engine=Exact(max_memory=1e6))
+    completer = Completer(solver=Exact(max_memory=1e6))
     tracemalloc.start()
     try:
         with pytest.raises(MemoryError):

@@ -19,7 +19,7 @@ from polycomplete.solvers.factorisation.dictionary import (
 from polycomplete.solvers.factorisation.online import partial_solve
 from polycomplete.solvers.factorisation.packing import PackedHoles as Holes
 from polycomplete.solvers.factorisation.run import FactorisationRun
-from polycomplete.solvers.result import Monitor
+from polycomplete.solvers.base import Monitor
 from tests import naive
 
 KERNELS = {

@@ -11,12 +11,12 @@ from polycomplete.kernels import RBF, Kernel, Linear, Polynomial
 from polycomplete.lift import Lift
 from polycomplete.monomials import Monomials
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
-from polycomplete.solvers import Continuation, Progress, curvature
+from polycomplete.solvers import Exact, Progress, curvature
 from polycomplete.solvers.curvature import bend, look
 from polycomplete.solvers.irls import IRLS, _Run
 from polycomplete.solvers.newton import DAMPING, direction
-from polycomplete.solvers.stages import stages
-from polycomplete.solvers.start import fill
+from polycomplete.solvers.base import stages
+from polycomplete.solvers.base import fill
 
 ENGINES = {"exact": Exact(), "lift": Lift(), "partial": Exact(eigen="partial")}
 every_engine = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
@@ -211,7 +211,7 @@ def test_steps_that_do_not_lower_the_objective_are_shortened(monkeypatch):
 
 def test_objective_falls_while_the_smoothing_rests_and_is_that_of_the_result():
     problem, _ = curve(p=0.25)
-    result = IRLS(tol=1e-5, rescues=0).solve(problem, 1e-3)
+    result = IRLS(tol=1e-5, n_restarts=0).solve(problem, 1e-3)
     together = zip(result.smoothings, result.objective, strict=True)
     for _, group in groupby(together, key=lambda pair: pair[0]):
         values = [value for _, value in group]
@@ -226,7 +226,7 @@ def test_objective_falls_while_the_smoothing_rests_and_is_that_of_the_result():
 @pytest.mark.parametrize("p", [1.0, 0.5])
 def test_a_tight_tolerance_is_reached_and_the_gradient_vanishes(engine, p):
     problem, _ = curve(n=40, p=p, engine=engine)
-    result = IRLS(tol=1e-7, rescues=0).solve(problem, 1e-2)
+    result = IRLS(tol=1e-7, n_restarts=0).solve(problem, 1e-2)
     assert result.stop == "converged"
     gamma = 1e-2 * problem.unit
     at_start, at_end = (
@@ -239,14 +239,14 @@ def test_a_tight_tolerance_is_reached_and_the_gradient_vanishes(engine, p):
 def test_converged_means_that_the_last_step_moved_less_than_the_tolerance(monkeypatch):
     moves, step = [], _Run.step
     monkeypatch.setattr(_Run, "step", lambda *given: moves.append(step(*given)) or moves[-1])
-    result = IRLS(tol=1e-4, rescues=0).solve(curve()[0], 1e-3)
+    result = IRLS(tol=1e-4, n_restarts=0).solve(curve()[0], 1e-3)
     repeated = moves[len(stages(1.0, 1e-3, 2.0)) :]
     assert result.stop == "converged"
     assert repeated[-1] < 1e-4 <= min(repeated[:-1])
 
 
 def test_too_few_iterations_say_so():
-    result = IRLS(max_iter=2, tol=1e-300, rescues=0).solve(curve()[0], 1e-3)
+    result = IRLS(max_iter=2, tol=1e-300, n_restarts=0).solve(curve()[0], 1e-3)
     assert result.stop == "max_iter"
     assert result.iterations == len(stages(1.0, 1e-3, 2.0)) + 2
 
@@ -266,8 +266,8 @@ def test_degree_one_is_the_linear_method_of_the_other_solver(p):
     mask = rng.random(X.shape) < 0.7
     problem = ExactProblem(np.where(mask, X, 0), mask, Linear(), Schatten(p))
     gamma = 1e-4
-    mine = IRLS(tol=1e-8, rescues=0).solve(problem, gamma)
-    other = Continuation(tol=1e-6, rescues=0, blend=False).solve(problem, gamma)
+    mine = IRLS(tol=1e-8, n_restarts=0).solve(problem, gamma)
+    other = Exact(tol=1e-6, n_restarts=0, blend=False).solve(problem, gamma)
     values = [
         problem.value_and_gradient(problem.pack(r.X), gamma * problem.unit)[0]
         for r in (mine, other)
@@ -290,7 +290,7 @@ def test_a_union_of_subspaces_is_recovered():
     X = datasets.make_union_of_subspaces(150, 12, n_subspaces=3, dim=2, random_state=0)
     mask = masks.uniform(X.shape, 0.75, random_state=0)
     problem = ExactProblem(np.where(mask, X, 0), mask, Polynomial(2, 0.0), Schatten(0.5))
-    plain, rescued = (IRLS(rescues=k).solve(problem, 1e-9) for k in (0, 3))
+    plain, rescued = (IRLS(n_restarts=k).solve(problem, 1e-9) for k in (0, 3))
     assert metrics.rse(X, rescued.X, mask) < 1e-2
     assert rescued.objective[-1] <= plain.objective[-1] * (1 + 1e-9)
 
@@ -303,7 +303,7 @@ def test_second_chances_are_kept_only_if_the_objective_falls(monkeypatch, better
     before, after = (stuck, X) if better else (X, stuck)
     monkeypatch.setattr("polycomplete.solvers.irls.rescue", lambda *_: (after, 1))
     monkeypatch.setattr(_Run, "step", lambda *_: 0.0)
-    run = _Run(IRLS(rescues=1), problem)
+    run = _Run(IRLS(n_restarts=1), problem)
     run.at = look(run.problem, problem.pack(before), 1e-6)
     run.rescue(1e-6)
     assert np.array_equal(run.at.z, problem.pack(X))
@@ -399,7 +399,7 @@ def test_odd_shapes(engine, shape, offset):
 def test_data_wider_than_blocks_allow(monkeypatch):
     problem, X = curve()
     monkeypatch.setattr(curvature, "WIDE", 4)
-    result = IRLS(rescues=0).solve(problem, 1e-6)
+    result = IRLS(n_restarts=0).solve(problem, 1e-6)
     assert metrics.rse(X, result.X, problem.mask) < 0.05
 
 
@@ -430,7 +430,7 @@ def test_a_time_limit_ends_the_run_with_what_it_has():
 
 def test_path_yields_the_completion_at_shrinking_smoothing():
     problem, X = curve()
-    smoothings, completed = zip(*IRLS(first=0.1).path(problem), strict=True)
+    smoothings, completed = zip(*IRLS(initial_smoothing=0.1).path(problem), strict=True)
     assert smoothings[0] == 0.1
     assert smoothings[-1] == IRLS.path_end
     assert all(b < a for a, b in pairwise(smoothings))

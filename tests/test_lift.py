@@ -15,7 +15,7 @@ from polycomplete.lift import Lift, LiftEnergy, LiftProblem, pick, row_energy
 from polycomplete.monomials import Monomials
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
 from polycomplete.rows import candidates, deviations_in_place, learn
-from polycomplete.solvers import Continuation
+from polycomplete.solvers import Exact
 from tests import naive
 
 KERNELS = [Linear(), Polynomial(1, 2.5), Polynomial(2, 0.0), Polynomial(2, 2.5), Polynomial(3, 1.0)]
@@ -131,7 +131,7 @@ def test_gradient_against_finite_differences(kernel, noise):
 
 def test_other_solvers_work_with_it():
     exact, lift, _, _ = both(Polynomial(2, 1.0))
-    solver = Continuation(first=0.1, max_iter=5, rounds=1, rescues=0, blend=False)
+    solver = Exact(initial_smoothing=0.1, max_iter=5, rounds=1, n_restarts=0, blend=False)
     one, two = (solver.solve(problem, 1e-2) for problem in (exact, lift))
     np.testing.assert_allclose(two.X, one.X, atol=1e-6)
     assert two.objective[-1] == pytest.approx(one.objective[-1], rel=1e-9)

@@ -15,7 +15,7 @@ from polycomplete.solvers.lifting.products import Lifter, Lifts, misfit
 from polycomplete.solvers.lifting.rank import CAUTIOUS, ranks
 from polycomplete.solvers.lifting.rows import curvature, linear_starts, settle
 from polycomplete.solvers.lifting.run import Run
-from polycomplete.solvers.result import Monitor
+from polycomplete.solvers.base import Monitor
 
 
 def lift(Y):

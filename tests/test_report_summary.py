@@ -177,7 +177,7 @@ def test_other_rows_are_recognized(pmc, change):
 
 def test_rows_in_blocks_are_those_of_the_fit_all_together():
     X = np.tile(HOLES, (3, 1)) + 1e-3 * np.arange(180)[:, None]
-    completer = PMC(engine="landmark", random_state=0).fit_blocks([X[:60], X[60:]])
+    completer = PMC(solver=Landmark(), random_state=0).fit_blocks([X[:60], X[60:]])
     assert completer.n_samples_seen_ == 180
     found = completer.report(X, completer.transform(X)).summary
     assert found["rows_of_fit"] is True

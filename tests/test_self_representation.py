@@ -14,8 +14,8 @@ from polycomplete.metrics import rse
 from polycomplete.solvers import Progress, row_dictionary
 from polycomplete.solvers.row_dictionary import FIRST, KNEE, Atoms, append_constant, smooth_abs
 from polycomplete.solvers.self_representation import RowDictionary, SelfRepresentation, _Run
-from polycomplete.solvers.stages import stages
-from polycomplete.solvers.start import fill
+from polycomplete.solvers.base import stages
+from polycomplete.solvers.base import fill
 
 #: Every variant of the method.
 VARIANTS = [

@@ -11,14 +11,14 @@ from polycomplete import (
     NLMC,
     PMC,
     AdamPlus,
-    Continuation,
+    Exact,
     Exact,
     datasets,
     masks,
     metrics,
     model_selection,
 )
-from polycomplete.solvers.result import Monitor
+from polycomplete.solvers.base import Monitor
 
 
 def manifold(n=100, m=10, rate=0.85, seed=0, **options):
@@ -27,7 +27,7 @@ def manifold(n=100, m=10, rate=0.85, seed=0, **options):
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("solver", [None, Continuation(blend=False)], ids=["default", "unblended"])
+@pytest.mark.parametrize("solver", [None, Exact(blend=False)], ids=["default", "unblended"])
 def test_a_row_with_one_entry_on_a_sheet_is_not_determined(seed, solver):
     X, mask = manifold(seed=seed, degree=3)
     mask[7] = np.arange(10) == 0
@@ -61,7 +61,7 @@ def test_smoothing_ends_small_without_noise_and_not_with_noise():
     rng = np.random.default_rng(0)
     noisy = X + 0.3 * X.std(axis=0) * rng.standard_normal(X.shape)
     clean, rough = (PMC(random_state=0).fit(masks.apply(Y, mask)) for Y in (X, noisy))
-    assert clean.smoothing_ == Continuation.default_smoothing
+    assert clean.smoothing_ == Exact.default_smoothing
     assert rough.smoothing_ >= 1e-4
 
 
@@ -102,7 +102,7 @@ def test_time_stamps_do_not_hide_the_other_columns():
 @pytest.mark.parametrize("smoothing", ["auto", 1e-9])
 def test_a_fit_out_of_time_says_so_and_keeps_what_it_reached(smoothing):
     X, mask = manifold(n=200, m=20, rate=0.5)
-    pmc = PMC(smoothing=smoothing, solver=Continuation(time_limit=0.2), random_state=0)
+    pmc = PMC(smoothing=smoothing, solver=Exact(time_limit=0.2), random_state=0)
     with pytest.warns(ConvergenceWarning, match="time limit .*before it converged"):
         completed = pmc.fit_transform(masks.apply(X, mask))
     assert pmc.result_.stop == "time_limit"
@@ -113,8 +113,8 @@ def test_a_fit_out_of_time_says_so_and_keeps_what_it_reached(smoothing):
 def test_a_path_out_of_time_is_not_taken_for_data_without_noise():
     X, mask = manifold(n=200, rate=0.7)
     noisy = X + 0.3 * X.std(axis=0) * np.random.default_rng(0).standard_normal(X.shape)
-    recipe = PMC(solver=Continuation(time_limit=1e-6), random_state=0)._recipe(seed=0)
-    assert recipe.search.select(noisy, mask)[1] == Continuation().first
+    recipe = PMC(solver=Exact(time_limit=1e-6), random_state=0)._recipe(seed=0)
+    assert recipe.search.select(noisy, mask)[1] == Exact().first
 
 
 def test_another_solver_is_welcome():
@@ -144,7 +144,7 @@ def test_new_rows_need_the_surface_learned_once():
 def test_a_callback_may_hold_what_cannot_be_copied(tmp_path):
     X, mask = manifold(n=40, m=6)
     with (tmp_path / "log").open("w") as log:
-        solver = Continuation(callback=lambda progress: log.write(f"{progress}\n") < 0)
+        solver = Exact(callback=lambda progress: log.write(f"{progress}\n") < 0)
         PMC(solver=solver, random_state=0).fit(masks.apply(X, mask))
     assert "objective=" in (tmp_path / "log").read_text()
 
@@ -152,7 +152,7 @@ def test_a_callback_may_hold_what_cannot_be_copied(tmp_path):
 def test_blending_keeps_observed_entries_to_the_last_bit():
     X = datasets.make_polynomial_manifold(120, 10, random_state=0)
     mask = masks.per_row(X.shape, 3, random_state=0)
-    pmc = PMC(smoothing=1e-6, scale=None, solver=Continuation(rescues=0, rounds=3))
+    pmc = PMC(smoothing=1e-6, scale=None, solver=Exact(n_restarts=0, rounds=3))
     with pytest.warns(match="did not converge"):
         pmc.fit(masks.apply(X, mask))
     assert pmc.result_.ambiguous.any()

@@ -60,7 +60,7 @@ def instance():
 
 @pytest.fixture(scope="module")
 def fitted(instance):
-    return PMC(engine=Landmark(max_rows=300), random_state=0).fit(instance[2])
+    return PMC(solver=Landmark(max_samples=300), random_state=0).fit(instance[2])
 
 
 @pytest.mark.parametrize("max_memory", [None, 3e5])
@@ -83,7 +83,7 @@ def test_a_fit_on_a_device_recovers_the_same_rows(monkeypatch, instance):
     monkeypatch.setattr(engine_module, "MANY_JOINT", 100)
     shares = []
     for name in (None, "torch:cpu"):
-        pmc = PMC(engine=Landmark(max_rows=300, device=name), random_state=0)
+        pmc = PMC(solver=Landmark(max_samples=300, device=name), random_state=0)
         completed = pmc.fit_transform(given)
         assert_array_equal(completed[mask], X[mask])
         shares.append(metrics.recovered_share(X, completed, mask, min_observed=4))
@@ -103,7 +103,7 @@ def test_a_tensor_comes_back_as_a_tensor(instance, fitted):
 
 def test_the_device_of_a_fitted_model_can_be_changed(instance):
     given = instance[2][:400]
-    pmc = PMC(engine=Landmark(max_rows=200), random_state=0).fit(given)
+    pmc = PMC(solver=Landmark(max_samples=200), random_state=0).fit(given)
     before = pmc.transform(given)
     pmc.set_params(engine__device="torch:cpu")
     assert_allclose(pmc.transform(given), before, atol=1e-4)
@@ -134,7 +134,7 @@ def test_parts_of_the_data_come_back_in_their_order():
 
 def test_what_is_missing_is_said(monkeypatch):
     with pytest.raises(ValueError, match='device must be "cpu", "cuda"'):
-        PMC(engine=Landmark(device="gpu0")).fit(np.eye(5))
+        PMC(solver=Landmark(device="gpu0")).fit(np.eye(5))
     with pytest.raises(ValueError, match="device must be"):
         find_device("cupy:cuda")
     monkeypatch.setattr(devices, "find_spec", lambda name: None)

@@ -24,14 +24,12 @@ if TYPE_CHECKING:
     from polycomplete.clustering import SparseSubspaceClustering, SubspaceClusterer
     from polycomplete.completers import Completer
     from polycomplete.disk import complete_file
-    from polycomplete.exact import Exact
     from polycomplete.kernels import RBF, Linear, Polynomial
-    from polycomplete.landmarks import Landmark, Sweeps
-    from polycomplete.lift import Lift
+    from polycomplete.landmarks import Landmark
     from polycomplete.methods import KFMC, LADMC, LRMC, NLMC, PMC, SRMC, VMC
     from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
     from polycomplete.persistence import load, save
-    from polycomplete.solvers import IRLS, AdamPlus, AugmentedLagrangian, Continuation, SoftImpute
+    from polycomplete.solvers import IRLS, AdamPlus, AugmentedLagrangian, Exact, SoftImpute
     from polycomplete.tables import TableCompleter
     from polycomplete.transduction import TransductiveClassifier, TransductiveRegressor
 
@@ -43,10 +41,8 @@ _HOMES = {
     "datasets": [],
     "diagnostics": [],
     "disk": ["complete_file"],
-    "exact": ["Exact"],
     "kernels": ["RBF", "Linear", "Polynomial"],
-    "landmarks": ["Landmark", "Sweeps"],
-    "lift": ["Lift"],
+    "landmarks": ["Landmark"],
     "masks": [],
     "methods": ["KFMC", "LADMC", "LRMC", "NLMC", "PMC", "SRMC", "VMC"],
     "metrics": [],
@@ -54,7 +50,7 @@ _HOMES = {
     "persistence": ["load", "save"],
     "plots": [],
     "report": [],
-    "solvers": ["IRLS", "AdamPlus", "AugmentedLagrangian", "Continuation", "SoftImpute"],
+    "solvers": ["IRLS", "AdamPlus", "AugmentedLagrangian", "Exact", "SoftImpute"],
     "tables": ["TableCompleter"],
     "theory": [],
     "transduction": ["TransductiveClassifier", "TransductiveRegressor"],
@@ -74,12 +70,10 @@ __all__ = [
     "AdamPlus",
     "AugmentedLagrangian",
     "Completer",
-    "Continuation",
     "Equal",
     "Exact",
     "Inverse",
     "Landmark",
-    "Lift",
     "Linear",
     "Polynomial",
     "Ramp",
@@ -88,7 +82,6 @@ __all__ = [
     "SoftImpute",
     "SparseSubspaceClustering",
     "SubspaceClusterer",
-    "Sweeps",
     "TableCompleter",
     "TransductiveClassifier",
     "TransductiveRegressor",

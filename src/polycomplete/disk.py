@@ -51,7 +51,7 @@ def complete_file(
     >>> import numpy as np
     >>> from polycomplete import PMC, Landmark, datasets, masks
     >>> X = datasets.make_polynomial_manifold(1000, 6, random_state=0)
-    >>> pmc = PMC(engine=Landmark(max_rows=100), smoothing=1e-4, random_state=0)
+    >>> pmc = PMC(solver=Landmark(max_samples=100), smoothing=1e-4, random_state=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     given, result = Path(folder) / "given.npy", Path(folder) / "result.npy"
     ...     np.save(given, masks.apply(X, masks.uniform(X.shape, 0.8, random_state=0)))

@@ -38,11 +38,9 @@ BEGINNING, ARRAY = b"PK", b"\x93NUMPY"  # of every zip archive, and of NumPy's a
 OWN = {
     "clustering",
     "completers",
-    "exact",
     "frames",
     "kernels",
     "landmarks",
-    "lift",
     "linear",
     "methods",
     "monomials",

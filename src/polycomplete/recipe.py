@@ -1,4 +1,4 @@
-"""What is minimized: kernel and penalty composed with an engine and its solver.
+"""What is minimized: kernel and penalty composed with a solver.
 
 Plain arrays in, plain arrays out; every column here has observed entries that vary, every row has
 at least one observed entry. The estimators of :mod:`polycomplete.completers` take care of the rest.
@@ -8,26 +8,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
 from copy import copy
-from dataclasses import dataclass, replace
-from inspect import signature
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from polycomplete._machine import blas_threads_for
-from polycomplete.exact import Exact
 from polycomplete.kernels import Kernel
-from polycomplete.landmarks import Landmark
+from polycomplete.landmarks import Resources
 from polycomplete.model_selection import HeldOut, Search, Selection
 from polycomplete.penalties import Schatten
 from polycomplete.scaling import ColumnScaler, refuse_unsquarable
-from polycomplete.solvers import Result
+from polycomplete.solvers import Result, Solver
 
-Solver = Any  # Continuation, Sweeps, AdamPlus, or another object with solve and default_smoothing
-Problem = Any  # what the engine poses
+Problem = Any  # what a solver poses
 
 
 class Learned(NamedTuple):
@@ -51,25 +47,20 @@ class Recipe:
 
     kernel: Kernel
     penalty: Schatten
-    engine: Exact | Landmark
     solver: Solver
     scale: str | None
     smoothing: float | str
     noise: float | None
     seed: int
+    resources: Resources = field(default_factory=Resources)
     groups: np.ndarray | None = None  # columns with the same number are held out together
 
     def __post_init__(self) -> None:
         """Refuse what cannot be fitted, in the words of the estimators' parameters."""
-        for name, kind in (("kernel", Kernel), ("penalty", Schatten)):
+        for name, kind in (("kernel", Kernel), ("penalty", Schatten), ("solver", Solver)):
             given = getattr(self, name)
             if not isinstance(given, kind):
                 raise TypeError(f"{name} must be a {kind.__name__} object, got {given!r}.")
-        if isinstance(self.solver, type) or not hasattr(self.solver, "solve"):
-            raise TypeError(
-                "solver must be a Continuation or AdamPlus object, or another one that has solve() "
-                f"and default_smoothing, got {self.solver!r}."
-            )
         if self.smoothing != "auto" and not _positive(self.smoothing):
             raise ValueError(
                 f'smoothing must be "auto" or a positive number, got {self.smoothing!r}.'
@@ -80,7 +71,7 @@ class Recipe:
     @property
     def path_end(self) -> float:
         """Where the path ends that choosing follows; 0 where the solver has none."""
-        return getattr(self.solver, "path_end", 0.0)
+        return self.solver.path_end
 
     @property
     def default_smoothing(self) -> float:
@@ -90,7 +81,7 @@ class Recipe:
     @property
     def time_limit(self) -> float | None:
         """Seconds that a fit may take."""
-        return getattr(self.solver, "time_limit", None)
+        return self.solver.time_limit
 
     @property
     def search(self) -> Search:
@@ -100,12 +91,14 @@ class Recipe:
     def pose(self, Z: np.ndarray, mask: np.ndarray) -> Problem:
         """Return the problem on scaled rows, with every "auto" of the parts resolved."""
         refuse_unsquarable(Z, 1e-100, 1e100)
-        return self.engine.pose(
+        return self.solver.pose(
             X=Z,
             mask=mask,
             kernel=self.kernel.resolve(Z, mask),
             penalty=self.penalty.resolve(Z, mask),
             noise=self.noise,
+            resources=self.resources,
+            seed=self.seed,
         )
 
     def path(
@@ -132,22 +125,16 @@ class Recipe:
             solver.time_limit = max(0.0, self.time_limit - (time.perf_counter() - started))
         scaler = ColumnScaler.fit(X, mask, chosen.scale, self.groups)
         problem = self.pose(scaler.apply_observed(X, mask), mask)
-        takes = "begin" in signature(solver.solve).parameters
-        options = {"begin": chosen.init} if takes else {}
-        result = solver.solve(problem, chosen.smoothing, **options)
+        result = solver.solve(problem, chosen.smoothing, chosen.init)
         if result.stop in ("time_limit", "callback") and result.smoothings:
             chosen = chosen._replace(smoothing=result.smoothings[-1])  # as far as it came
         return scaler, problem, result, chosen
 
     def walk(self, X: np.ndarray, mask: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
         """Yield the smoothing and the completed matrix, in the user's units, as the path goes."""
-        if not self.path_end:
-            raise TypeError(f"{self.solver!r} has no path of decreasing smoothing to follow.")
         scaler = ColumnScaler.fit(X, mask, self.search.scales(X, mask)[0], self.groups)
-        engine = self.engine
-        pool = engine.pool() if isinstance(engine, Landmark) else nullcontext(engine)
-        with blas_threads_for(len(X)), pool as ready:
-            path = replace(self, engine=ready).path(scaler.apply_observed(X, mask), mask)
+        with blas_threads_for(len(X)), self.resources.pool() as ready:
+            path = replace(self, resources=ready).path(scaler.apply_observed(X, mask), mask)
             for smoothing, rows in path:
                 yield smoothing, scaler.undo(rows)
 

@@ -92,7 +92,7 @@ class BlockCompleter(BaseCompleter):
         if most is None:
             raise TypeError(
                 f"{type(self).__name__} learns from all rows at once with these parameters, and "
-                'takes no blocks; use engine="landmark", without noise.'
+                "takes no blocks; use solver=Landmark(), without noise."
             )
         return most
 

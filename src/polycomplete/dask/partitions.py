@@ -17,7 +17,7 @@ from sklearn.base import clone
 from polycomplete._optional import need
 from polycomplete.disk import complete_block
 from polycomplete.gathering import Gathered, naming
-from polycomplete.landmarks import Landmark, LandmarkModel
+from polycomplete.landmarks import LandmarkModel
 from polycomplete.streams import BlockCompleter
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of mallopt
@@ -37,6 +37,7 @@ class Look:
     Examples
     --------
     >>> import numpy as np
+    from sklearn.base import clone
     >>> from polycomplete import PMC
     >>> look = Look(PMC(random_state=0), np.empty((0, 2)))
     >>> look([np.ones((3, 2)), np.ones((4, 2))], 0, "Partition 0").tally.rows
@@ -129,9 +130,7 @@ def lean(completer: Any) -> Any:
         light.method_ = lean(inner)
     model = getattr(light, "model_", None)
     if isinstance(model, LandmarkModel):
-        light.model_ = replace(model, engine=clone(model.engine).set_params(n_jobs=1))
-        if isinstance(light.engine, Landmark):
-            light.engine = clone(light.engine).set_params(n_jobs=1)
+        light.model_ = replace(model, resources=replace(model.resources, n_jobs=1))
     return light
 
 

@@ -34,7 +34,7 @@ MOST, LABELS = 20, 8
 LETTERS, LONG = 60, 300
 #: How a run went, and what a fit may have chosen by itself.
 RUN = ("iterations", "seconds", "stop", "converged")
-CHOSEN = ("engine_", "scale_", "smoothing_", "n_iter_")
+CHOSEN = ("solver_", "scale_", "smoothing_", "n_iter_")
 VERSIONS = {
     "polycomplete": __version__,
     "python": platform.python_version(),

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polycomplete._machine import TILE, blas_threads_for
-from polycomplete.solvers.stages import stages
+from polycomplete.solvers.base import stages
 
 #: Below this share of the length of a typical row a coefficient counts by its square.
 KNEE = 1e-2

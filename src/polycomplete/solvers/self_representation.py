@@ -32,7 +32,7 @@ from polycomplete import model_selection
 from polycomplete._checks import check_numbers
 from polycomplete._machine import blas_threads_for
 from polycomplete.scaling import column_spread
-from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
+from polycomplete.solvers.base import Callback, Monitor, Result, Stopped, fill, logger, stages
 from polycomplete.solvers.row_dictionary import (
     FIRST,
     KNEE,
@@ -41,8 +41,6 @@ from polycomplete.solvers.row_dictionary import (
     append_constant,
     smooth_abs,
 )
-from polycomplete.solvers.stages import stages
-from polycomplete.solvers.start import fill
 
 END = 1e-7  # the last smoothing of the path that choosing by hiding follows
 WILD, SMALLEST_STEP = 1.5, 1 / 64  # a move so many times the smallest one halves the step

@@ -15,8 +15,7 @@ from polycomplete import model_selection
 from polycomplete._checks import check_numbers
 from polycomplete.linear import LinearModel, shrink
 from polycomplete.scaling import column_spread
-from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
-from polycomplete.solvers.stages import stages
+from polycomplete.solvers.base import Callback, Monitor, Result, Stopped, logger, stages
 
 #: Thresholds fall by this factor from stage to stage, and the path ends here.
 FACTOR, END = 10**0.25, 1e-3

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from polycomplete._machine import in_processes
 from polycomplete.kernels import RBF
-from polycomplete.solvers.result import logger
+from polycomplete.solvers.base import logger
 from polycomplete.transduction.members import LONG, Member
 from polycomplete.transduction.targets import Target
 

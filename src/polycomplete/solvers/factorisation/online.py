@@ -14,10 +14,10 @@ from dataclasses import replace
 import numpy as np
 
 from polycomplete.kernels import RBF, Kernel
+from polycomplete.solvers.base import Monitor, Result, Stopped
 from polycomplete.solvers.factorisation.dictionary import Dictionary
 from polycomplete.solvers.factorisation.run import ROUND
 from polycomplete.solvers.factorisation.solver import KernelFactorisation
-from polycomplete.solvers.result import Monitor, Result, Stopped
 
 ROUNDS = 2  # of the descent with each batch
 

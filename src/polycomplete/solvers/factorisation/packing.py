@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from polycomplete.exact import WIDEST
 from polycomplete.rows import Block, Holes, RowEnergy
+from polycomplete.solvers.problem import WIDEST
 
 DAMPING = 1e-3  # of the row's own metric: bounds how soft a direction may be taken to be
 

@@ -7,15 +7,13 @@ from scipy.optimize import OptimizeResult, minimize
 
 from polycomplete.kernels import Kernel
 from polycomplete.rows import Candidates, RowEnergy, learn, pivots, retry, try_starts
+from polycomplete.solvers.base import Monitor, fill, logger, stages
 from polycomplete.solvers.factorisation.dictionary import (
     Dictionary,
     evaluate,
     precondition_atoms,
 )
 from polycomplete.solvers.factorisation.packing import PackedHoles
-from polycomplete.solvers.result import Monitor, logger
-from polycomplete.solvers.stages import stages
-from polycomplete.solvers.start import fill
 
 OVER = 2  # drawn atoms for each atom to be learned: atoms that are drawn explain less
 TRIM = 0.3  # directions of the drawn atoms with less than this share of β explain too little

@@ -24,10 +24,9 @@ from polycomplete import model_selection
 from polycomplete._checks import check_numbers
 from polycomplete.kernels import RBF, Kernel
 from polycomplete.scaling import column_spread
+from polycomplete.solvers.base import Callback, Monitor, Result, Stopped, logger, stages
 from polycomplete.solvers.factorisation.dictionary import Dictionary
 from polycomplete.solvers.factorisation.run import ROUND, FactorisationRun
-from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
-from polycomplete.solvers.stages import stages
 
 FIRST = 1.0  # the first β of the warm-up
 COARSE = 1e-6  # its last; below, drawn atoms are too few to tell right from wrong

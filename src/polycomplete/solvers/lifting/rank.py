@@ -13,8 +13,8 @@ import numpy as np
 
 from polycomplete import model_selection
 from polycomplete.scaling import column_spread
+from polycomplete.solvers.base import Stopped
 from polycomplete.solvers.lifting.run import EXPLAINED, Run
-from polycomplete.solvers.result import Stopped
 
 #: The rank where there is too little to hide.
 CAUTIOUS = 3
@@ -115,7 +115,7 @@ class Search:
     Examples
     --------
     >>> from polycomplete import datasets, masks
-    >>> from polycomplete.solvers.result import Monitor
+    >>> from polycomplete.solvers.base import Monitor
     >>> X = datasets.make_union_of_subspaces(120, 8, n_subspaces=2, dim=2, random_state=0)
     >>> visible, hidden = masks.hide(np.ones(X.shape, dtype=bool), 0.3, random_state=0)
     >>> Search(Run.begin(X, visible, 0.0, Monitor()), X, visible, hidden, 12).best()

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.optimize import minimize
 
+from polycomplete.solvers.base import Monitor, logger
 from polycomplete.solvers.lifting.products import BLOCK_BYTES, Lifter, Lifts, misfit
 from polycomplete.solvers.lifting.rows import NOTHING, LiftedModel, curvature
 from polycomplete.solvers.precondition import RowPreconditioner
-from polycomplete.solvers.result import Monitor, logger
 
 #: Bounds how soft a direction is taken to be, and how strongly misfit pulls missing entries to 0.
 DAMPING, PULL = 1e-3, 1.0

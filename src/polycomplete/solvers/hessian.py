@@ -1,8 +1,8 @@
-"""The penalty to second order: how it bends when all rows move together.
+"""The Hessian of the penalty: its second derivative when all rows move together.
 
 Write Φ for the features of the rows, σᵢ² = λᵢ for the eigenvalues of K = Φ Φᵀ, uᵢ and rᵢ for the
 singular vectors, and hᵢ = γ^(1−p/2) ∂R/∂λᵢ, which is 1 for directions that nothing uses and nearly
-0 for those that carry the data. A move of the features by Δ bends the penalty by
+0 for those that carry the data. Along a move of the features by Δ it is
 
     Σᵢⱼ wᵢⱼ (uᵢᵀ Δ rⱼ)²,      wᵢⱼ = (λᵢ hᵢ − λⱼ hⱼ) / (λᵢ − λⱼ),
 
@@ -18,11 +18,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polycomplete.exact import ExactProblem, Spectrum
-from polycomplete.lift import LiftEnergy, LiftProblem
 from polycomplete.rows import RowEnergy
+from polycomplete.solvers.lift import LiftProblem
+from polycomplete.solvers.problem import ExactProblem, Spectrum
 
-# Directions whose weight is nearer to 1 than this count as unused: they bend all alike.
+# Directions whose weight is nearer to 1 than this count as unused: all have the same curvature.
 UNUSED = 1e-2
 NOISE = 1e-31  # of the largest eigenvalue: what is smaller is rounding, and is not divided by
 BLOCK_BYTES = 32e6  # of the largest array when the blocks of rows are made
@@ -46,7 +46,7 @@ class Point:
         return self.problem.price(self.spectrum, gamma)[0] + self.problem.fidelity(self.X)[0]
 
 
-def look(problem: ExactProblem, z: np.ndarray, gamma: float) -> Point:
+def evaluate(problem: ExactProblem, z: np.ndarray, gamma: float) -> Point:
     """Return the point z, with its spectrum.
 
     Parameters
@@ -68,14 +68,14 @@ def look(problem: ExactProblem, z: np.ndarray, gamma: float) -> Point:
     >>> from polycomplete.penalties import Schatten
     >>> X, mask = np.array([[1.0, 2.0], [2.0, 0.0]]), np.array([[True, True], [True, False]])
     >>> problem = ExactProblem(X, mask, Polynomial(1, 0.0), Schatten(0.5))
-    >>> one, two = (look(problem, np.array([x]), 1e-3).value(1e-3) for x in (4.0, 0.0))
+    >>> one, two = (evaluate(problem, np.array([x]), 1e-3).value(1e-3) for x in (4.0, 0.0))
     >>> one < two
     True
     """
     return Point(problem, z, *problem.spectrum(z, gamma))
 
 
-class Bend:
+class HessianOperator:
     """Gradient and curvature of the objective, times γ^(1−p/2), as functions of all rows.
 
     Attributes
@@ -163,7 +163,7 @@ class Bend:
         return lambda R: (blocks @ R[:, :, None])[:, :, 0]
 
 
-class _GramBend(Bend):
+class _GramHessian(HessianOperator):
     """By way of the Gram matrix."""
 
     def _chain(self, point: Point, G: np.ndarray) -> np.ndarray:
@@ -187,28 +187,26 @@ class _GramBend(Bend):
         return own - self.cross(V) - back
 
 
-class _LiftBend(Bend):
-    """By way of the monomials."""
+class _LiftHessian(HessianOperator):
+    """By way of the features of a polynomial kernel."""
 
     problem: LiftProblem
 
     def _chain(self, point: Point, G: np.ndarray) -> np.ndarray:
-        return 2 * self.problem.monomials.pull(self.X, G @ point.K)
+        return 2 * self.problem.features.pull(self.X, point.K @ G)
 
     def _prepare(self, point: Point) -> tuple[np.ndarray, RowEnergy]:
-        R, monomials = self.vectors, self.problem.monomials
-        left = (point.K.T @ R) / np.sqrt(self.lam)
-        factor = R * np.sqrt(1 - self.h)
-        return left, LiftEnergy(self.problem.kernel, self.X, factor, None, monomials)
+        left = (point.K @ self.vectors) / np.sqrt(self.lam)
+        return left, self.problem.features.energy(self.vectors * np.sqrt(1 - self.h))
 
     def _curve(self, V: np.ndarray) -> np.ndarray:
-        monomials, R = self.problem.monomials, self.vectors
-        A = monomials.push(self.X, V)
-        rest = A - ((A @ self.left) * (1 - self.h)) @ self.left.T - R @ self._mix(A.T @ R).T
-        return monomials.pull(self.X, rest)
+        features, R = self.problem.features, self.vectors
+        A = features.push(self.X, V)
+        rest = A - self.left @ ((1 - self.h)[:, None] * (self.left.T @ A)) - self._mix(A @ R) @ R.T
+        return features.pull(self.X, rest)
 
 
-def bend(point: Point, gamma: float, unused: float = UNUSED) -> Bend:
+def hessian(point: Point, gamma: float, unused: float = UNUSED) -> HessianOperator:
     """Return gradient and curvature at a point.
 
     Parameters
@@ -222,7 +220,7 @@ def bend(point: Point, gamma: float, unused: float = UNUSED) -> Bend:
 
     Returns
     -------
-    Bend
+    HessianOperator
 
     Examples
     --------
@@ -230,10 +228,10 @@ def bend(point: Point, gamma: float, unused: float = UNUSED) -> Bend:
     >>> from polycomplete.penalties import Schatten
     >>> X, mask = np.array([[1.0, 2.0], [2.0, 3.0]]), np.array([[True, True], [True, False]])
     >>> problem = ExactProblem(X, mask, Polynomial(1, 0.0), Schatten(0.5))
-    >>> at = bend(look(problem, np.array([3.0]), 1e-3), 1e-3)
+    >>> at = hessian(evaluate(problem, np.array([3.0]), 1e-3), 1e-3)
     >>> step = -at.gradient[1, 1] / at.product(np.array([[0, 0], [0, 1.0]]), 0.0)[1, 1]
     >>> bool(0.8 < step < 1.0)  # from 3 towards 4, where the rows are parallel
     True
     """
-    kind = _LiftBend if isinstance(point.problem, LiftProblem) else _GramBend
+    kind = _LiftHessian if isinstance(point.problem, LiftProblem) else _GramHessian
     return kind(point, gamma, unused)
