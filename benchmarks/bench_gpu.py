@@ -19,8 +19,9 @@ import numpy as np
 
 from benchmarks.bench_scale import DETERMINED, instance
 from experiments.store import save
+from polycomplete import Exact
 from polycomplete import PMC, AdamPlus, Exact, Landmark, metrics
-from polycomplete.devices import find_device
+from polycomplete._resources import find_device
 from polycomplete.rows import Holes, deviations, nearest
 
 PARTS = ("same", "growth", "stages", "memory", "exact")
@@ -174,7 +175,7 @@ def exact(watch: Watch, n: int = 8000) -> dict:
     problem = {"kernel__multiple": 3.0, "scale": "sqrt", "smoothing": 1e-3}
 
     def run() -> PMC:
-        pmc = PMC(solver=Exact(device="cuda"), solver=solver, random_state=0)
+        pmc = PMC(solver=solver, device="cuda", random_state=0)
         return pmc.set_params(**problem).fit(given)
 
     fitted, seconds = watch.seconds(run)

@@ -18,6 +18,7 @@ from joblib import Parallel, delayed
 
 from benchmarks.bench_tables import tables
 from experiments.store import save
+from polycomplete import Landmark, Exact
 from polycomplete import PMC, Landmark, datasets, masks, metrics, theory
 from polycomplete.plots import plot_phase_diagram
 

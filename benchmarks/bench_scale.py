@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from experiments.machine import gemm_gflops, measure
 from experiments.store import save
+from polycomplete import Landmark, Exact
 from polycomplete import LRMC, PMC, RBF, Landmark, datasets, masks, metrics
 from polycomplete.rows import Holes, learn
 from polycomplete.rows.wide import COUNTED, newton_step, pays

@@ -2,7 +2,7 @@
 
 Measured on a quiet machine and with other processes keeping its cores busy: a multi-threaded BLAS
 then waits for threads that are not running. The library keeps to one thread below
-``polycomplete._machine.SMALL`` rows.
+``polycomplete._resources.SMALL`` rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from experiments.store import save
 from polycomplete import RBF, Ramp, Schatten, datasets, masks
-from polycomplete.exact import ExactProblem
+from polycomplete.solvers.problem import ExactProblem
 
 
 def _burn() -> None:

@@ -36,7 +36,7 @@ PARTS: dict[str, tuple[str, str, list[str]]] = {
     "files": (
         "Files and models",
         "Rows in files larger than memory, and estimators in files.",
-        ["disk", "persistence"],
+        ["out_of_core", "persistence"],
     ),
     "dask": ("Dask", "Rows on several processes or machines.", ["dask"]),
     "kernels": ("Kernels", "What close means.", ["kernels"]),
@@ -49,7 +49,7 @@ PARTS: dict[str, tuple[str, str, list[str]]] = {
     "solvers": ("Solvers", "How the missing entries move.", ["solvers"]),
     "masks": ("Masks", "Which entries are observed, and hiding some of them.", ["masks"]),
     "metrics": ("Metrics", "How far a completion is off.", ["metrics"]),
-    "diagnostics": ("Diagnostics", "Looking inside a fit.", ["diagnostics", "_about"]),
+    "diagnostics": ("Diagnostics", "Looking inside a fit.", ["diagnostics", "_resources"]),
     "datasets": ("Datasets", "Synthetic surfaces, and those of the paper.", ["datasets"]),
     "theory": ("Theory", "Ranks, counts and bounds of the paper.", ["theory"]),
     "base": ("Base classes", "What completers share, for your own.", ["base", "methods.solved"]),

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
+from polycomplete import Landmark
 from polycomplete import (
     KFMC,
     LADMC,

@@ -14,13 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from polycomplete import Exact
 from polycomplete import LRMC, PMC, RBF, Landmark, datasets, masks
-from polycomplete._machine import blas_threads
-from polycomplete.disk import complete_file
-from polycomplete.gathering import Gathered
+from polycomplete._resources import blas_threads
+from polycomplete.out_of_core import complete_file
 from polycomplete.rows import EVEN, Holes, learn
-from polycomplete.sampling import training_rows
-from polycomplete.tallies import Tally
+from polycomplete.sampling import Sample, Tally, training_rows
 
 QUICK = {
     "engine": Landmark(max_samples=120, n_jobs=1),
@@ -86,14 +85,14 @@ def test_blocks_choose_the_same_rows_and_the_same_sums(places, seed, most):
     mask = rng.random((60, 3)) < 0.6
     edges = [0, *sorted(places), 60]
     parts = [slice(*pair) for pair in pairwise(edges)]
-    found = reduce(add, [Gathered.of(X[at], mask[at], at.start, most, seed) for at in parts])
+    sample = reduce(add, [Sample.of(X[at], mask[at], at.start, most, seed) for at in parts])
     chosen = training_rows(mask, most, seed)
-    assert_array_equal(found.sample.number, chosen)
-    assert_array_equal(found.sample.X, X[chosen])
-    expected = Tally.of(X, mask)
-    assert found.tally.total == expected.total
-    assert_array_equal(found.tally.mean, expected.mean)
-    assert_array_equal(found.tally.low, expected.low)
+    assert_array_equal(sample.number, chosen)
+    assert_array_equal(sample.X, X[chosen])
+    tally, expected = reduce(add, [Tally.of(X[at], mask[at]) for at in parts]), Tally.of(X, mask)
+    assert_array_equal(tally.total, expected.total)
+    assert_array_equal(tally.mean, expected.mean)
+    assert_array_equal(tally.low, expected.low)
 
 
 def test_the_mean_is_correctly_rounded():
@@ -260,7 +259,7 @@ def test_an_array_goes_from_file_to_file(tmp_path, X, whole):
 
 @pytest.mark.parametrize("block", [7, 10**6])
 def test_a_table_goes_from_file_to_file(monkeypatch, tmp_path, X, whole, block):
-    monkeypatch.setattr("polycomplete.rowfiles.ENTRIES", 6 * block)
+    monkeypatch.setattr("polycomplete.out_of_core.ENTRIES", 6 * block)
     frame = pd.DataFrame(X, columns=list("abcdef"), index=pd.Index(np.arange(400) * 2, name="id"))
     frame.to_parquet(tmp_path / "x.parquet", row_group_size=150)
     complete_file(tmp_path / "x.parquet", tmp_path / "y.parquet", PMC(**QUICK))
@@ -278,7 +277,7 @@ def test_a_table_without_rows_keeps_its_columns(tmp_path, X, whole):
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError("No space left on device")])
 def test_what_is_interrupted_leaves_nothing(monkeypatch, tmp_path, X, whole, stop):
-    monkeypatch.setattr("polycomplete.rowfiles.ENTRIES", 6 * 50)
+    monkeypatch.setattr("polycomplete.out_of_core.ENTRIES", 6 * 50)
     np.save(tmp_path / "x.npy", X)
     seen, transform = [], PMC._transform
 

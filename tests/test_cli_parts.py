@@ -486,10 +486,10 @@ def test_a_report_that_cannot_be_made_fails_nothing_else(run, tmp_path, monkeypa
     def broken(*_, **__):
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr("polycomplete.report.report.page", broken)
+    monkeypatch.setattr("polycomplete.report.page_of", broken)
     done = run("complete", "a.csv", "--method", "mean", *files)
     assert "Completed 1 of 6 cells (16.7%) by mean in " in done.stderr
-    monkeypatch.setattr("polycomplete.report.report.summarize", broken)
+    monkeypatch.setattr("polycomplete.report.summarize", broken)
     files.append("--force")
     done = run("complete", "a.csv", "--method", "mean", *files, "--quiet")
     assert done.exit_code == 0
@@ -512,7 +512,7 @@ def test_a_run_that_fails_leaves_nothing_in_the_way(run, tmp_path, monkeypatch):
         patch.setattr(persistence, "_label", broken)
         assert run(*command).exit_code == 3
     with monkeypatch.context() as patch:
-        patch.setattr("polycomplete.files.formats._write", broken)
+        patch.setattr("polycomplete.files._write", broken)
         assert run(*command).exit_code == 3
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
     assert run(*command).exit_code == 0

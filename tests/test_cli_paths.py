@@ -15,9 +15,10 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+from polycomplete import files
 from polycomplete.cli import app as program
 from polycomplete.cli import commands
-from polycomplete.files import Table, formats, write_table
+from polycomplete.files import Table, write_table
 
 MAIN = [sys.executable, "-c", "from polycomplete.cli import main; main()"]
 
@@ -124,7 +125,7 @@ FULL = OSError(errno.ENOSPC, "No space left on device")
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "arrow", "xlsx", "npy", "npz"])
 def test_a_full_disk_is_called_so_with_the_name_of_the_file(run, tmp_path, monkeypatch, suffix):
-    real = formats.written_whole
+    real = files.written_whole
 
     class Full:
         """A file on a full disk."""
@@ -143,7 +144,7 @@ def test_a_full_disk_is_called_so_with_the_name_of_the_file(run, tmp_path, monke
         with real(*arguments, **options) as file:
             yield Full(file)
 
-    monkeypatch.setattr(formats, "written_whole", full)
+    monkeypatch.setattr(files, "written_whole", full)
     done = run("complete", "in.csv", "--method", "mean", "-o", f"x.{suffix}")
     assert done.exit_code == 4
     assert done.stderr == f"polycomplete: x.{suffix}: No space left on device.\n"

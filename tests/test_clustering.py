@@ -12,10 +12,10 @@ from sklearn.linear_model import ElasticNet, Lasso
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polycomplete import SparseSubspaceClustering, SubspaceClusterer, masks, metrics
-from polycomplete.clustering import admm, affinity, dictionaries, self_expression, spectral
+from polycomplete.clustering import coding, spectral
 from polycomplete.datasets import make_union_of_subspaces
 
-EXACT = admm.Schedule(penalty=50.0, tol=1e-9, max_iter=20_000)
+EXACT = coding.Schedule(penalty=50.0, tol=1e-9, max_iter=20_000)
 PUBLISHED = {"ridge": 0.0, "balance": False, "tol": 2e-4, "max_iter": 200}
 
 
@@ -45,14 +45,19 @@ def others(X, i):
     return np.delete(np.arange(len(X)), i)
 
 
+def smallest_largest(X):
+    """Return min_i max_j |xᵢ·xⱼ|, j ≠ i."""
+    return np.min(np.max(np.abs(X @ X.T) - np.diag(np.sum(X**2, 1)), axis=1))
+
+
 # The objective, point by point, against scikit-learn's coordinate descent
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.7])
 def test_codes_are_those_of_the_lasso_and_the_elastic_net(ridge):
     X, alpha = rows(), 8.0
-    weight = alpha / np.min(np.max(np.abs(X @ X.T) - np.diag(np.sum(X**2, 1)), axis=1))
-    found = self_expression.by_all(X, alpha, False, None, EXACT, ridge)
+    weight = alpha / smallest_largest(X)
+    found = coding.by_all(X, alpha, False, None, EXACT, ridge)
     assert found.converged
     for i in range(len(X)):
         D, m = X[others(X, i)], X.shape[1]
@@ -68,8 +73,8 @@ def test_codes_are_those_of_the_lasso_and_the_elastic_net(ridge):
 @pytest.mark.parametrize("ridge", [0.0, 0.7])
 def test_affine_codes_meet_the_optimality_conditions(ridge):
     X, alpha = rows(seed=1), 8.0
-    weight = alpha / self_expression._smallest_largest(np.abs(X @ X.T))
-    C = self_expression.by_all(X, alpha, True, None, EXACT, ridge).values
+    weight = alpha / smallest_largest(X)
+    C = coding.by_all(X, alpha, True, None, EXACT, ridge).values
     np.testing.assert_allclose(C.sum(axis=1), 1, atol=1e-6)
     # Minus the smooth slope is a subgradient of |c|₁, up to one number for the constraint.
     slope = weight * (X - C @ X) @ X.T - ridge * C
@@ -86,9 +91,9 @@ def test_affine_codes_meet_the_optimality_conditions(ridge):
 def test_the_outlier_term_meets_the_optimality_conditions():
     X = rows(8, 4, seed=2)
     alpha, outlier_alpha = 8.0, 3.0
-    weight = alpha / self_expression._smallest_largest(np.abs(X @ X.T))
+    weight = alpha / smallest_largest(X)
     charge = outlier_alpha / np.sort(np.abs(X).sum(axis=1))[-2]
-    found = self_expression.by_all(X, alpha, False, outlier_alpha, EXACT, 0.0)
+    found = coding.by_all(X, alpha, False, outlier_alpha, EXACT, 0.0)
     C, E = found.values, found.outliers
     residual = weight * (X - C @ X - E)
     slope = residual @ X.T
@@ -111,8 +116,8 @@ def test_a_gross_error_goes_to_the_outliers():
 
 def test_the_ridge_leaves_the_outliers_alone():
     X = rows(8, 4, seed=2)
-    weight = 8.0 / self_expression._smallest_largest(np.abs(X @ X.T))
-    found = self_expression.by_all(X, 8.0, False, 3.0, EXACT, 2.0)
+    weight = 8.0 / smallest_largest(X)
+    found = coding.by_all(X, 8.0, False, 3.0, EXACT, 2.0)
     charge = 3.0 / np.sort(np.abs(X).sum(axis=1))[-2]
     used = found.outliers != 0
     residual = weight * (X - found.values @ X - found.outliers)
@@ -123,8 +128,8 @@ def test_the_ridge_leaves_the_outliers_alone():
 def test_both_dictionaries_solve_their_quadratic_exactly(affine):
     X, T, weight, penalty = rows(4, 3), rows(4, 6, 1), 2.0, 5.0
     D = rows(6, 3, 2)
-    shared = dictionaries.Shared(X, D, weight, np.ones(6) if affine else None)
-    own = dictionaries.Own(np.tile(D @ D.T, (4, 1, 1)), X @ D.T, weight, affine)
+    shared = coding.Shared(X, D, weight, np.ones(6) if affine else None)
+    own = coding.Own(np.tile(D @ D.T, (4, 1, 1)), X @ D.T, weight, affine)
     for problem in (shared, own):
         Z = problem.resolvent(penalty)(T)
         slope = weight * (Z @ D - X) @ D.T + penalty * (Z - T)
@@ -137,16 +142,16 @@ def test_both_dictionaries_solve_their_quadratic_exactly(affine):
 @pytest.mark.parametrize("affine", [False, True])
 def test_all_points_as_neighbours_are_the_exact_problem(affine):
     X = rows(15, 4)
-    exact = self_expression.by_all(X, 8.0, affine, None, EXACT, 0.5).values
-    near = self_expression.by_nearest(X, 8.0, affine, 14, EXACT, 0.5)
-    matrix = affinity.coefficient_matrix(near.values, near.atoms)
+    exact = coding.by_all(X, 8.0, affine, None, EXACT, 0.5).values
+    near = coding.by_nearest(X, 8.0, affine, 14, EXACT, 0.5)
+    matrix = spectral.coefficient_matrix(near.values, near.atoms)
     np.testing.assert_allclose(matrix.toarray(), exact, atol=1e-6)
 
 
 @pytest.mark.parametrize("affine", [False, True])
 def test_the_nearest_are_found_across_blocks(affine):
     X = rows(300, 3)
-    near = self_expression.by_nearest(X, 8.0, affine, 4, admm.Schedule(8.0, max_iter=1)).atoms
+    near = coding.by_nearest(X, 8.0, affine, 4, coding.Schedule(8.0, max_iter=1)).atoms
     if affine:
         far = np.linalg.norm(X[:, None] - X, axis=2)
     else:
@@ -159,7 +164,7 @@ def test_the_nearest_are_found_across_blocks(affine):
 def test_the_fast_path_never_holds_a_square_matrix():
     X = rows(4000, 4)
     tracemalloc.start()
-    self_expression.by_nearest(X, 8.0, False, 10, admm.Schedule(8.0, max_iter=1))
+    coding.by_nearest(X, 8.0, False, 10, coding.Schedule(8.0, max_iter=1))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4000**2 * 8 / 4
@@ -168,16 +173,16 @@ def test_the_fast_path_never_holds_a_square_matrix():
 def test_more_columns_than_points_change_nothing():
     X = rows(10, 4)
     turned = np.linalg.qr(rows(30, 30, 3))[0][:4]
-    wide = self_expression.by_all(X @ turned, 8.0, True, None, EXACT, 0.5).values
+    wide = coding.by_all(X @ turned, 8.0, True, None, EXACT, 0.5).values
     np.testing.assert_allclose(
-        wide, self_expression.by_all(X, 8.0, True, None, EXACT, 0.5).values, atol=1e-6
+        wide, coding.by_all(X, 8.0, True, None, EXACT, 0.5).values, atol=1e-6
     )
 
 
 def test_the_published_algorithm_and_the_balanced_one_have_one_limit():
     X = rows(10, 3)
-    plain = admm.Schedule(8.0, 1e-10, 50_000, balance=False)
-    found = [self_expression.by_all(X, 8.0, True, None, how, 0.5).values for how in (plain, EXACT)]
+    plain = coding.Schedule(8.0, 1e-10, 50_000, balance=False)
+    found = [coding.by_all(X, 8.0, True, None, how, 0.5).values for how in (plain, EXACT)]
     np.testing.assert_allclose(*found, atol=1e-6)
 
 
@@ -186,14 +191,14 @@ def test_the_published_algorithm_and_the_balanced_one_have_one_limit():
 
 def test_keeping_the_largest_against_a_loop():
     values = rows(6, 9)
-    kept = affinity.keep_largest(values, 0.6)
+    kept = spectral.keep_largest(values, 0.6)
     for row, was in zip(kept, values, strict=True):
         left = sorted(np.abs(was), reverse=True)
         count = next(c for c in range(1, 10) if sum(left[:c]) >= 0.6 * sum(left))
         assert np.count_nonzero(row) == count
         np.testing.assert_array_equal(np.sort(np.abs(row))[::-1][:count], left[:count])
-    np.testing.assert_array_equal(affinity.keep_largest(values, 1), values)
-    assert not affinity.keep_largest(np.zeros((2, 3)), 0.7).any()
+    np.testing.assert_array_equal(spectral.keep_largest(values, 1), values)
+    assert not spectral.keep_largest(np.zeros((2, 3)), 0.7).any()
 
 
 def test_the_coefficient_matrix_is_the_coefficients_and_leaves_them_alone():
@@ -202,7 +207,7 @@ def test_the_coefficient_matrix_is_the_coefficients_and_leaves_them_alone():
         np.array([[1, 2], [0, 2], [0, 1]]),
     )
     before = values.copy()
-    matrix = affinity.coefficient_matrix(values, atoms)
+    matrix = spectral.coefficient_matrix(values, atoms)
     np.testing.assert_array_equal(matrix.toarray(), [[0, 0, 2], [3, 0, 0], [4, 5, 0]])
     assert matrix.nnz == 4
     np.testing.assert_array_equal(values, before)
@@ -211,8 +216,8 @@ def test_the_coefficient_matrix_is_the_coefficients_and_leaves_them_alone():
 def test_sparse_and_dense_affinities_agree():
     C = rows(7, 7) * (rows(7, 7, 1) > 0)
     C[3] = 0
-    dense = affinity.symmetric_affinity(C)
-    np.testing.assert_allclose(affinity.symmetric_affinity(sparse.csr_matrix(C)).toarray(), dense)
+    dense = spectral.symmetric_affinity(C)
+    np.testing.assert_allclose(spectral.symmetric_affinity(sparse.csr_matrix(C)).toarray(), dense)
     np.testing.assert_array_equal(dense, dense.T)
     assert dense.max() <= 2
 
@@ -254,7 +259,7 @@ def test_affine_subspaces_need_the_affine_option():
 
 
 def test_large_data_take_the_fast_path(monkeypatch):
-    monkeypatch.setattr("polycomplete.clustering.ssc._ALL", 100)
+    monkeypatch.setattr("polycomplete.clustering.estimators._ALL", 100)
     X, truth = union(300, 15)
     found = SparseSubspaceClustering(3, random_state=0).fit(X)
     assert found.coefficients_.format == "csr"

@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from polycomplete import Landmark
 from polycomplete import (
     IRLS,
     KFMC,
@@ -39,7 +40,7 @@ from polycomplete import (
 UNCONVERGED = {
     "Exact(rounds=...)": PMC(solver=Exact(tol=0.0, rounds=1, n_restarts=0)),
     "AdamPlus(max_iter=...)": PMC(solver=AdamPlus(max_iter=3)),
-    "Sweeps(max_iter=...)": PMC(solver=Landmark(), solver=Sweeps(max_iter=3), smoothing=1e-3),
+    "Landmark(max_iter=...)": PMC(solver=Landmark(max_iter=3), smoothing=1e-3),
     "IRLS(max_iter=...)": VMC(solver=IRLS(tol=0.0, max_iter=1, n_restarts=0), smoothing=1e-3),
     "(max_iter=...) or a larger beta": KFMC(max_iter=1, tol=0.0),
     "(max_iter=...) or a larger smoothing": SRMC(max_iter=1, tol=0.0),

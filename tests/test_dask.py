@@ -17,9 +17,8 @@ import pytest
 from distributed import Client, LocalCluster
 from numpy.testing import assert_array_equal
 
-from polycomplete import LRMC, PMC, Landmark, datasets, masks
-from polycomplete.dask import complete_parquet, connected, fit, partitions, transform
-from polycomplete.dask.cluster import compute
+from polycomplete import LRMC, PMC, Landmark, TableCompleter, datasets, masks
+from polycomplete.dask import _keep_freed_memory, complete_parquet, connected, fit, transform
 
 NAMES = list("abcdef")
 QUICK = {
@@ -125,14 +124,14 @@ def test_any_fitted_completer_completes_partitions(frame):
 def test_worker_processes_alone_keep_freed_memory(monkeypatch):
     fitted, calls = LRMC().fit([[1.0, 2.0], [2.0, 4.0]]), []
     library = SimpleNamespace(mallopt=lambda *given: calls.append(given))
-    monkeypatch.setattr(partitions, "CDLL", lambda name: library)
+    monkeypatch.setattr("polycomplete.dask.CDLL", lambda name: library)
     for parent, count in ((None, 0), (object(), 2)):
-        monkeypatch.setattr(partitions, "parent_process", lambda parent=parent: parent)
-        partitions._keep_freed_memory.cache_clear()
+        monkeypatch.setattr("polycomplete.dask.parent_process", lambda parent=parent: parent)
+        _keep_freed_memory.cache_clear()
         for _ in range(2):  # once for each process
-            partitions.complete([[3.0, np.nan]], fitted, "Partition 0")
+            transform(fitted, da.array([[3.0, np.nan]])).compute(scheduler="synchronous")
         assert len(calls) == count
-    partitions._keep_freed_memory.cache_clear()
+    _keep_freed_memory.cache_clear()
 
 
 def test_nothing_is_computed_before_it_is_asked_for(frame):
@@ -276,12 +275,86 @@ def test_a_file_without_a_column_is_named(tmp_path, folder, frame):
 # Where the work is done
 
 
-def test_progress_is_shown(client, capsys):
-    tasks = [dask.delayed(sum)([1, 2])]
-    assert compute(tasks, progress=True) == [3]
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of Dask's own
+def test_progress_is_shown(client, capsys, tmp_path, folder, frame):
+    pmc = PMC(**QUICK).fit(frame)
+    complete_parquet(folder, tmp_path / "by threads", pmc, progress=True)
     assert "Completed" in capsys.readouterr().out
-    with client.as_current():
-        assert compute(tasks, progress=True) == [3]
+    scheduler = client.scheduler.address
+    complete_parquet(folder, tmp_path / "by workers", pmc, scheduler=scheduler, progress=True)
     assert "Completed" in capsys.readouterr().out
-    with connected(scheduler=client.scheduler.address) as other:
-        assert other.submit(sum, [1, 2]).result() == 3
+    assert names(tmp_path / "by threads") == names(tmp_path / "by workers")
+
+
+# Tables with columns of all kinds
+
+
+def mixed(n=240):
+    """A table with numbers, whole numbers, dates and labels; one label occurs once."""
+    t = np.random.default_rng(0).random(n)
+    frame = pd.DataFrame({
+        "who": np.arange(n),
+        "x": t,
+        "y": t**2,
+        "count": (10 * t).astype(int),
+        "kind": np.where(t > 0.5, "long", "short"),
+        "when": pd.Timestamp("2020-01-01") + pd.to_timedelta((1000 * t).round(), unit="h"),
+    })  # fmt: skip
+    frame.loc[37, "kind"] = "rare"
+    frame.loc[::7, "x"] = np.nan
+    frame.loc[::5, "kind"] = None
+    frame.loc[3::9, "when"] = pd.NaT
+    return frame
+
+
+def table_completer():
+    return TableCompleter(method=LRMC(), ids=["who"], random_state=0)
+
+
+def test_a_table_is_completed_as_in_memory_where_it_is_small():
+    frame = mixed()
+    expected = table_completer().fit(frame).transform(frame)
+    X = dd.from_pandas(frame, npartitions=4)
+    found = transform(fit(table_completer(), X), X).compute()
+    assert found["kind"].tolist() == expected["kind"].tolist()
+    numbers = ["x", "y", "count", "when"]
+    pd.testing.assert_frame_equal(found[numbers], expected[numbers])
+
+
+def test_a_table_is_learned_from_a_sample_with_all_of_its_labels(monkeypatch):
+    monkeypatch.setattr("polycomplete.dask.learning.ROWS", 40)
+    frame, fitted = mixed(), []
+    for count in (1, 2, 7):
+        completer = table_completer().set_params(clip="observed")
+        fitted.append(fit(completer, dd.from_pandas(frame, npartitions=count)))
+    columns = {column.name: column for column in fitted[0].schema_}
+    assert columns["kind"].levels == ["long", "rare", "short"]
+    assert fitted[0].bounds_[0].tolist() == [frame["x"].min(), frame["x"].max()]
+    for other in fitted[1:]:
+        pd.testing.assert_frame_equal(other.transform(frame), fitted[0].transform(frame))
+
+
+def test_tables_in_parquet_files(tmp_path):
+    frame = mixed()
+    expected = table_completer().fit(frame).transform(frame)
+    (tmp_path / "given").mkdir()
+    for number, part in enumerate([frame[:100], frame[100:150], frame[150:]]):
+        part.to_parquet(tmp_path / "given" / f"{number}.parquet")
+    complete_parquet(tmp_path / "given", tmp_path / "done", table_completer())
+    found = pd.read_parquet(tmp_path / "done")
+    assert found["kind"].tolist() == expected["kind"].tolist()
+    numbers = ["who", "x", "y", "count", "when"]
+    pd.testing.assert_frame_equal(found[numbers], expected[numbers])
+
+
+def test_tables_that_do_not_fit_are_refused():
+    frame = mixed()
+    parts = [frame[:100], frame[100:].drop(columns="y")]
+    tasks = [dask.delayed(part) for part in parts]
+    X = dd.from_delayed(tasks, meta=frame.iloc[:0], verify_meta=False)
+    with pytest.raises(ValueError, match=r"Partition 1: Column 'y' of the fitted table"):
+        fit(table_completer(), X)
+    X = dd.from_pandas(frame, npartitions=2).astype({"kind": "category"})
+    with pytest.raises(ValueError, match=r"categories of column 'kind' yet; call X = X.categorize"):
+        fit(table_completer(), X)
+    assert fit(table_completer(), X.categorize()).schema_[4].levels == ["long", "rare", "short"]

@@ -5,7 +5,7 @@ import pytest
 from scipy.io import savemat
 
 from polycomplete import datasets
-from polycomplete.datasets.formats import read_amc, read_satimage
+from polycomplete.datasets.fetch import read_amc, read_satimage
 
 AMC = """#!OML:ASF made by hand
 :FULLY-SPECIFIED

@@ -8,7 +8,8 @@ import pytest
 
 from polycomplete import Completer, datasets, masks
 from polycomplete.diagnostics import check_gradient
-from polycomplete.exact import BLOCKS, Exact, ExactProblem
+from polycomplete.solvers.exact import BLOCKS, Exact
+from polycomplete.solvers.problem import ExactProblem
 from polycomplete.kernels import RBF, Linear, Polynomial
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
 from polycomplete.solvers.newton import Newton

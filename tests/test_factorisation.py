@@ -10,15 +10,13 @@ from polycomplete import datasets, masks, metrics
 from polycomplete.kernels import RBF, Linear, Polynomial
 from polycomplete.rows import RowEnergy, learn, pivots, settle
 from polycomplete.scaling import ColumnScaler
-from polycomplete.solvers.factorisation import KernelFactorisation
-from polycomplete.solvers.factorisation.dictionary import (
-    Dictionary,
+from polycomplete.solvers.factorisation import Dictionary, KernelFactorisation, partial_solve
+from polycomplete.solvers.factorisation.descent import (
+    FactorisationRun,
     evaluate,
     precondition_atoms,
 )
-from polycomplete.solvers.factorisation.online import partial_solve
-from polycomplete.solvers.factorisation.packing import PackedHoles as Holes
-from polycomplete.solvers.factorisation.run import FactorisationRun
+from polycomplete.solvers.factorisation.descent import PackedHoles as Holes
 from polycomplete.solvers.base import Monitor
 from tests import naive
 

@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 
+from polycomplete import Landmark
 from polycomplete import (
     KFMC,
     LADMC,

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from polycomplete import datasets, masks, metrics
-from polycomplete.exact import Exact, ExactProblem
+from polycomplete.solvers.exact import Exact
+from polycomplete.solvers.problem import ExactProblem
 from polycomplete.kernels import RBF, Kernel, Linear, Polynomial
-from polycomplete.lift import Lift
+from polycomplete.solvers.lift import Lift
 from polycomplete.monomials import Monomials
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
 from polycomplete.solvers import Exact, Progress, curvature
-from polycomplete.solvers.curvature import bend, look
+from polycomplete.solvers.hessian import bend, look
 from polycomplete.solvers.irls import IRLS, _Run
 from polycomplete.solvers.newton import DAMPING, direction
 from polycomplete.solvers.base import stages

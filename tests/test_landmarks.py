@@ -24,8 +24,8 @@ from polycomplete import (
     masks,
     metrics,
 )
-from polycomplete.devices import Device
-from polycomplete.exact import ExactProblem
+from polycomplete._resources import Device
+from polycomplete.solvers.problem import ExactProblem
 from polycomplete.landmarks import engine
 from polycomplete.landmarks import model as model_module
 from polycomplete.landmarks.energy import Spectrum

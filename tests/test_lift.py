@@ -9,9 +9,10 @@ import pytest
 
 from polycomplete import datasets, masks
 from polycomplete.diagnostics import check_gradient
-from polycomplete.exact import Exact, ExactProblem
+from polycomplete.solvers.exact import Exact
+from polycomplete.solvers.problem import ExactProblem
 from polycomplete.kernels import RBF, Linear, Polynomial
-from polycomplete.lift import Lift, LiftEnergy, LiftProblem, pick, row_energy
+from polycomplete.solvers.lift import Lift, LiftEnergy, LiftProblem, pick, row_energy
 from polycomplete.monomials import Monomials
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
 from polycomplete.rows import candidates, deviations_in_place, learn

@@ -11,10 +11,15 @@ from polycomplete.datasets import make_polynomial_manifold, make_union_of_subspa
 from polycomplete.masks import per_row, uniform
 from polycomplete.metrics import rse
 from polycomplete.solvers.lifting import Lifting
-from polycomplete.solvers.lifting.products import Lifter, Lifts, misfit
-from polycomplete.solvers.lifting.rank import CAUTIOUS, ranks
-from polycomplete.solvers.lifting.rows import curvature, linear_starts, settle
-from polycomplete.solvers.lifting.run import Run
+from polycomplete.solvers.lifting.run import CAUTIOUS, Run, ranks
+from polycomplete.solvers.lifting.space import (
+    Lifter,
+    Lifts,
+    curvature,
+    linear_starts,
+    misfit,
+    settle,
+)
 from polycomplete.solvers.base import Monitor
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from polycomplete import _machine
-from polycomplete._machine import SMALL, blas_threads_for, free_memory, in_processes, is_worker
+from polycomplete import _resources
+from polycomplete._resources import SMALL, blas_threads_for, free_memory, in_processes, is_worker
 
 
 def blas_threads():
@@ -58,16 +58,16 @@ def test_free_memory_is_positive_and_below_all_memory():
 
 
 def test_free_memory_is_the_tighter_of_machine_and_container(monkeypatch):
-    monkeypatch.setattr(_machine, "_meminfo", lambda: 100)
-    monkeypatch.setattr(_machine, "_cgroup", lambda: 30)
+    monkeypatch.setattr(_resources, "_meminfo", lambda: 100)
+    monkeypatch.setattr(_resources, "_cgroup", lambda: 30)
     assert free_memory() == 30
-    monkeypatch.setattr(_machine, "_cgroup", lambda: None)
+    monkeypatch.setattr(_resources, "_cgroup", lambda: None)
     assert free_memory() == 100
 
 
 def test_free_memory_is_known_where_the_system_tells_little(monkeypatch):
-    monkeypatch.setattr(_machine, "_meminfo", lambda: None)
-    monkeypatch.setattr(_machine, "_cgroup", lambda: None)
+    monkeypatch.setattr(_resources, "_meminfo", lambda: None)
+    monkeypatch.setattr(_resources, "_cgroup", lambda: None)
     assert free_memory() > 0
 
 
@@ -78,7 +78,7 @@ def _depth(case):
 def test_processes_are_not_started_by_processes():
     assert not is_worker()
     found = in_processes(_depth, [(0,), (1,)], long=True)
-    several = _machine.cores() > 1
+    several = _resources.cores() > 1
     assert found == [(several, [several, several])] * 2
 
 

@@ -23,7 +23,7 @@ from polycomplete import (
     methods,
     metrics,
 )
-from polycomplete.lift import Lift, pick
+from polycomplete.solvers.lift import Lift, pick
 
 NAMES = methods.names("completer")
 WRONG = {

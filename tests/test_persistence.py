@@ -16,6 +16,7 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 import polycomplete
+from polycomplete import Exact, Landmark
 from polycomplete import (
     PMC,
     Completer,

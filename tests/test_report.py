@@ -11,9 +11,10 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.impute import KNNImputer, SimpleImputer
 
+from polycomplete.model_selection import HeldOut, held_out_error, holdouts
 from polycomplete import LRMC, PMC, TableCompleter, load, masks, methods
-from polycomplete.model_selection import HeldOut
-from polycomplete.report import Report, errors
+from polycomplete.report import Report
+from polycomplete.report.trust import add_errors
 from polycomplete.solvers import AugmentedLagrangian
 
 T = np.linspace(-1, 1, 60)
@@ -105,7 +106,7 @@ def errors_of(at, truth, found, mean, spread, missing):
     """Return the expected error over all columns of numbers, and that of each."""
     parts = zip(mean, spread, missing, strict=True)
     columns = [{"mean": a, "spread": b, "missing": c, "labels": None} for a, b, c in parts]
-    overall, _ = errors.add_errors(columns, at, truth, found)
+    overall, _ = add_errors(columns, at, truth, found)
     return overall, [column["expected_error"] for column in columns]
 
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polycomplete import datasets, masks
-from polycomplete._machine import TILE
-from polycomplete.exact import ExactProblem
+from polycomplete._resources import TILE
+from polycomplete.solvers.problem import ExactProblem
 from polycomplete.kernels import RBF, Polynomial
 from polycomplete.penalties import Schatten
 from polycomplete.rows import (

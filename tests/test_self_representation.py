@@ -11,9 +11,17 @@ from sklearn.linear_model import Lasso
 from polycomplete import datasets, masks
 from polycomplete.diagnostics import check_gradient
 from polycomplete.metrics import rse
-from polycomplete.solvers import Progress, row_dictionary
-from polycomplete.solvers.row_dictionary import FIRST, KNEE, Atoms, append_constant, smooth_abs
-from polycomplete.solvers.self_representation import RowDictionary, SelfRepresentation, _Run
+from polycomplete.solvers import Progress, self_representation
+from polycomplete.solvers.self_representation import (
+    FIRST,
+    KNEE,
+    Atoms,
+    RowDictionary,
+    SelfRepresentation,
+    _Run,
+    append_constant,
+    smooth_abs,
+)
 from polycomplete.solvers.base import stages
 from polycomplete.solvers.base import fill
 
@@ -81,10 +89,10 @@ def test_blocks_change_nothing(monkeypatch):
     A, X, mask, W = random_step(12, 7, rows=60)
     whole = Atoms(A)
     assert whole.block == 96
-    monkeypatch.setattr(row_dictionary, "BLOCK_BYTES", 10_000)
+    monkeypatch.setattr(self_representation, "BLOCK_BYTES", 10_000)
     small = Atoms(A)
     assert small.block == 24
-    monkeypatch.setattr(row_dictionary, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(self_representation, "BLOCK_BYTES", 100)
     single = Atoms(A)
     assert single.block == 1
     D = whole.step(W, X, mask, 1e-2)
@@ -114,8 +122,8 @@ def test_the_gradient_of_the_oracle_is_right():
 @pytest.fixture
 def thorough(monkeypatch):
     """Let new rows take steps until nothing moves."""
-    monkeypatch.setattr(row_dictionary, "MOST_STEPS", 20_000)
-    monkeypatch.setattr(row_dictionary, "AT_REST", 1e-10)
+    monkeypatch.setattr(self_representation, "MOST_STEPS", 20_000)
+    monkeypatch.setattr(self_representation, "AT_REST", 1e-10)
 
 
 @pytest.mark.usefixtures("thorough")
@@ -134,7 +142,7 @@ def test_a_dictionary_predicts_by_the_minimum_of_the_row_objective(gamma):
 
 @pytest.mark.usefixtures("thorough")
 def test_with_hardly_any_knee_a_dictionary_is_the_lasso(monkeypatch):
-    monkeypatch.setattr(row_dictionary, "KNEE", 1e-7)
+    monkeypatch.setattr(self_representation, "KNEE", 1e-7)
     A, X, mask, _ = random_step(20, 6)
     A /= np.linalg.norm(A, axis=1, keepdims=True)
     completed, _ = RowDictionary(A, 1.0, 0.0, smoothing=0.1).complete(X, mask)

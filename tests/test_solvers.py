@@ -8,7 +8,7 @@ import pytest
 
 from polycomplete import datasets, masks
 from polycomplete.diagnostics import check_gradient
-from polycomplete.exact import ExactProblem
+from polycomplete.solvers.problem import ExactProblem
 from polycomplete.kernels import RBF, Kernel, Polynomial, typical_distance
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten
 from polycomplete.solvers import (
@@ -18,7 +18,7 @@ from polycomplete.solvers import (
     continuation,
     precondition,
 )
-from polycomplete.solvers.continuation import _Run
+from polycomplete.solvers.exact import _Run
 from polycomplete.solvers.restart import rescue
 from polycomplete.solvers.base import stages
 from polycomplete.solvers.base import fill

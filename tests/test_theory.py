@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import PolynomialFeatures
 
-from polycomplete import theory
 from polycomplete.theory import (
     approximation_constant,
     information_limit,
@@ -124,16 +123,6 @@ def test_r_tilde_is_exact_beyond_floating_point(o, q):
     full = math.comb(o + q, q)
     assert r_tilde(full, q) == o
     assert r_tilde(full + 1, q) == o + 1
-
-
-@given(rank_phi=st.integers(1, 10**12), q=st.integers(1, 12))
-def test_trials_start_at_the_remarks_bound_and_are_few(rank_phi, q):
-    trials = theory.counting._trials(rank_phi, q)
-    assert len(trials) <= q + 1
-    assert r_tilde(rank_phi, q) in trials
-    target = math.factorial(q) * rank_phi
-    assert (trials.start + q) ** q >= target
-    assert trials.start == 0 or (trials.start + q - 1) ** q < target
 
 
 @given(m=st.integers(2, 50), n=st.integers(1, 500), r=st.integers(0, 50))

@@ -14,12 +14,12 @@ from polycomplete import (
     Polynomial,
     Ramp,
     Schatten,
+    _resources,
     datasets,
-    devices,
     masks,
     metrics,
 )
-from polycomplete.devices import find_device
+from polycomplete._resources import find_device
 from polycomplete.landmarks import engine as engine_module
 from polycomplete.landmarks.energy import Spectrum
 from polycomplete.landmarks.features import moments, whiten
@@ -137,15 +137,15 @@ def test_what_is_missing_is_said(monkeypatch):
         PMC(solver=Landmark(device="gpu0")).fit(np.eye(5))
     with pytest.raises(ValueError, match="device must be"):
         find_device("cupy:cuda")
-    monkeypatch.setattr(devices, "find_spec", lambda name: None)
+    monkeypatch.setattr(_resources, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match="needs PyTorch; install it by python -m pip"):
         find_device("cuda")
-    assert devices.any_card() is None
-    monkeypatch.setattr(devices, "find_spec", lambda name: name == "torch" or None)
-    monkeypatch.setattr(devices, "_count", lambda: 1)
+    assert _resources.any_card() is None
+    monkeypatch.setattr(_resources, "find_spec", lambda name: name == "torch" or None)
+    monkeypatch.setattr(_resources, "_count", lambda: 1)
     with pytest.raises(RuntimeError, match=r"PyTorch found 1 GPUs here; use device=.cpu."):
         find_device("cuda:3")
-    assert devices.any_card() == "cuda"
+    assert _resources.any_card() == "cuda"
 
 
 def test_few_rows_stay_on_the_host(monkeypatch):

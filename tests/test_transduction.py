@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 import polycomplete
+from polycomplete import Landmark
 from polycomplete import (
     KFMC,
     LRMC,
@@ -31,6 +32,7 @@ from polycomplete import (
     TransductiveRegressor,
     metrics,
 )
+from polycomplete.transduction.base import draw_rows
 
 #: Where the method does not matter.
 CHEAP = {"method": LRMC(), "label_weight": 1.0, "random_state": 0}
@@ -393,7 +395,7 @@ def test_rows_that_are_drawn_hold_every_class(seed, most):
     rng = np.random.default_rng(seed)
     y = rng.choice(8, size=200, p=[0.6, 0.3, 0.05, 0.01, 0.01, 0.01, 0.01, 0.01])
     rows = np.flatnonzero(rng.random(200) < 0.7)
-    drawn = cheap()._drawn(rows, y, most, rng)
+    drawn = draw_rows(rows, y, most, rng)
     assert set(y[drawn]) == set(y[rows])
     assert len(drawn) == max(most, len(set(y[rows])))
     assert set(drawn) <= set(rows)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polycomplete.transduction.labels import known_labels, known_numbers
+from polycomplete.transduction.estimators import known_labels, known_numbers
 
 NAN = float("nan")
 THREE = {

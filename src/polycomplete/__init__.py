@@ -20,22 +20,22 @@ if TYPE_CHECKING:
         report,
         theory,
     )
-    from polycomplete._about import show_versions
+    from polycomplete._resources import show_versions
     from polycomplete.clustering import SparseSubspaceClustering, SubspaceClusterer
     from polycomplete.completers import Completer
-    from polycomplete.disk import complete_file
     from polycomplete.kernels import RBF, Linear, Polynomial
     from polycomplete.landmarks import Landmark
     from polycomplete.methods import KFMC, LADMC, LRMC, NLMC, PMC, SRMC, VMC
+    from polycomplete.out_of_core import complete_file
     from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
     from polycomplete.persistence import load, save
-    from polycomplete.solvers import IRLS, AdamPlus, AugmentedLagrangian, Exact, SoftImpute
+    from polycomplete.solvers import AdamPlus, AugmentedLagrangian, Exact, SoftImpute
     from polycomplete.tables import TableCompleter
     from polycomplete.transduction import TransductiveClassifier, TransductiveRegressor
 
 #: Where the names above live: a new name goes there, here and into ``__all__``.
 _HOMES = {
-    "_about": ["show_versions"],
+    "_resources": ["show_versions"],
     "clustering": ["SparseSubspaceClustering", "SubspaceClusterer"],
     "completers": ["Completer"],
     "datasets": [],
@@ -46,11 +46,12 @@ _HOMES = {
     "masks": [],
     "methods": ["KFMC", "LADMC", "LRMC", "NLMC", "PMC", "SRMC", "VMC"],
     "metrics": [],
+    "out_of_core": ["complete_file"],
     "penalties": ["Equal", "Inverse", "Ramp", "Schatten", "Skip"],
     "persistence": ["load", "save"],
     "plots": [],
     "report": [],
-    "solvers": ["IRLS", "AdamPlus", "AugmentedLagrangian", "Exact", "SoftImpute"],
+    "solvers": ["AdamPlus", "AugmentedLagrangian", "Exact", "SoftImpute"],
     "tables": ["TableCompleter"],
     "theory": [],
     "transduction": ["TransductiveClassifier", "TransductiveRegressor"],
@@ -58,7 +59,6 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "IRLS",
     "KFMC",
     "LADMC",
     "LRMC",

@@ -13,15 +13,15 @@ from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polycomplete._checks import FarCellError
-from polycomplete._machine import chosen
 from polycomplete._messages import showing, warn_dropped, warn_unconverged
+from polycomplete._resources import chosen
 from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
 from polycomplete.keeping import Reported, all_or_nothing
 from polycomplete.kernels import RBF
 from polycomplete.model_selection import HeldOut
+from polycomplete.sampling import Tally
 from polycomplete.scaling import column_spread
 from polycomplete.solvers import Result
-from polycomplete.tallies import Tally
 
 __all__ = ["BaseCompleter", "Fitted", "Model"]
 

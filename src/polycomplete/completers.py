@@ -10,17 +10,16 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from polycomplete._machine import chosen
+from polycomplete._resources import chosen, name_of
 from polycomplete.base import Fitted
 from polycomplete.blockwise import fit_landmarks
-from polycomplete.devices import name_of
 from polycomplete.keeping import all_or_nothing
 from polycomplete.kernels import RBF, Kernel
 from polycomplete.landmarks import Landmark, LandmarkModel, Resources
+from polycomplete.out_of_core import BlockCompleter
 from polycomplete.penalties import Ramp, Schatten
 from polycomplete.recipe import Recipe
 from polycomplete.solvers import Exact, Solver
-from polycomplete.streams import BlockCompleter
 from polycomplete.surface import Surface, fit_surface
 
 __all__ = ["Completer"]

@@ -178,19 +178,17 @@ def row_notes(completer: Completer, mask: np.ndarray) -> dict[int, str]:
     'no observed entry: filled with the column means'
     """
     counts = np.asarray(mask).sum(axis=1)
-    notes = {int(i): "no observed entry: filled with the column means" for i in np.flatnonzero(
-        counts == 0)}  # fmt: skip
+    empty = np.flatnonzero(counts == 0).tolist()
+    notes = dict.fromkeys(empty, "no observed entry: filled with the column means")
     if completer.model_ is None:
         return notes
     rows = np.unique(completer.model_.rows, axis=0)
     estimate = intrinsic_dimension(rows) if len(rows) >= 4 else float("nan")
     dimension = 1 if np.isnan(estimate) else round(estimate)
+    needed = f"but a surface of about {dimension} dimensions needs at least {dimension + 1}"
     for i in np.flatnonzero((counts > 0) & ~completer.row_determined_):
-        few = counts[i] <= dimension
-        notes[int(i)] = (
-            f"{counts[i]} observed, but a surface of about {dimension} dimensions needs at least "
-            f"{dimension + 1}: many completions fit"
-            if few
-            else f"{counts[i]} observed, and several completions fit them about equally well"
-        )
+        why = "and several completions fit them about equally well"
+        if counts[i] <= dimension:
+            why = f"{needed}: many completions fit"
+        notes[int(i)] = f"{counts[i]} observed, {why}"
     return notes

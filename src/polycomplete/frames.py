@@ -15,8 +15,7 @@ import numpy as np
 from array_api_compat import is_torch_array
 from scipy import sparse
 
-from polycomplete._machine import in_threads, row_parts
-from polycomplete.devices import from_host, to_host
+from polycomplete._resources import by_rows, from_host, to_host
 
 #: Beyond this, float64 skips whole numbers.
 EXACT = 2**53
@@ -219,7 +218,7 @@ def find_missing(
             mask[part] &= X.dtype.type(missing_values) != X[part]
         return bool(np.any((np.abs(X[part]) > largest) & mask[part]))
 
-    if any(list(in_threads(look, row_parts(*X.shape), X.size))):
+    if any(list(by_rows(look, X.shape))):
         _refuse_large(X, mask, largest)
     return mask
 

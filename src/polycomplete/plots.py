@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polycomplete._optional import need
-from polycomplete.report.cells import Cells, columns_of
+from polycomplete.report.columns import Cells, columns_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,6 +28,8 @@ __all__ = [
 
 #: Colours that people with any colour vision tell apart.
 SEEN, NEW = "#0072b2", "#d55e00"
+STYLES: list[dict[str, Any]] = [{"color": SEEN, "alpha": 0.45},
+                                {"color": NEW, "histtype": "step", "linewidth": 1.8}]  # fmt: skip
 BINS = 24
 #: Names of so many columns still fit below a map.
 NAMES = 40
@@ -60,9 +62,8 @@ def plot_missingness(X: Any, ax: Axes | None = None) -> Axes:
     ax = _axes(ax)
     columns = columns_of(X)
     missing = ~np.column_stack([read().seen for _, read in columns])
-    ax.imshow(
-        missing, aspect="auto", interpolation="none", cmap=_two("#e9edf2", NEW), vmin=0, vmax=1
-    )
+    cmap = need("matplotlib.colors", "plots", "A picture").ListedColormap(["#e9edf2", NEW])
+    ax.imshow(missing, aspect="auto", interpolation="none", cmap=cmap, vmin=0, vmax=1)
     if len(columns) <= NAMES:
         names = [name if len(name) <= 20 else name[:19] + "…" for name, _ in columns]
         ax.set_xticks(range(len(names)), names, rotation=90, parse_math=False)
@@ -104,8 +105,7 @@ def plot_convergence(completer: Any, ax: Axes | None = None) -> Axes:
         ax.plot(*zip(*stage, strict=True), color=SEEN)
     for stage in stages[1:]:
         ax.axvline(stage[0][0] - 0.5, color="#c8d0d9", linewidth=0.8, zorder=0)
-    ax.set(xlabel="iteration", title=f"{result.stop}, {result.seconds:.1f} s")
-    ax.set_ylabel(label)
+    ax.set(xlabel="iteration", ylabel=label, title=f"{result.stop}, {result.seconds:.1f} s")
     ax.set_yscale("linear" if label == "objective" else "log")
     return ax
 
@@ -210,13 +210,10 @@ def plot_before_after(given: Any, completed: Any, column: Any = 0, ax: Axes | No
     """
     name, before = _pick(given, column)
     after = _pick(completed, column)[1]
-    parts = [
-        ("observed", before.entries[before.seen]),
-        ("completed", after.entries[after.seen & ~before.seen]),
-    ]
+    old, new = before.entries[before.seen], after.entries[after.seen & ~before.seen]
     ax = _axes(ax)
     draw = _draw_labels if before.kind == "text" else _draw_numbers
-    draw(ax, [(f"{label} ({len(part)})", part) for label, part in parts])
+    draw(ax, [(f"observed ({len(old)})", old), (f"completed ({len(new)})", new)])
     ax.set(xlabel=name, ylabel="share of the cells")
     ax.legend()
     return ax
@@ -234,11 +231,7 @@ def _pick(table: Any, column: Any) -> tuple[str, Cells]:
 
 def _draw_numbers(ax: Axes, parts: list[tuple[str, np.ndarray]]) -> None:
     edges = np.histogram_bin_edges(np.concatenate([part for _, part in parts]), BINS)
-    styles: list[dict[str, Any]] = [
-        {"color": SEEN, "alpha": 0.45},
-        {"color": NEW, "histtype": "step", "linewidth": 1.8},
-    ]
-    for (label, part), style in zip(parts, styles, strict=True):
+    for (label, part), style in zip(parts, STYLES, strict=True):
         share = np.full(len(part), 1 / max(len(part), 1))
         ax.hist(part, edges.tolist(), weights=share, label=label, **style)
 
@@ -306,7 +299,3 @@ def _axes(ax: Axes | None) -> Axes:
     if ax is not None:
         return ax
     return need("matplotlib.pyplot", "plots", "A picture").subplots(layout="constrained")[1]
-
-
-def _two(low: str, high: str) -> Any:
-    return need("matplotlib.colors", "plots", "A picture").ListedColormap([low, high])

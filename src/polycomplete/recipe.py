@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polycomplete._machine import blas_threads_for
+from polycomplete._resources import blas_threads_for
 from polycomplete.kernels import Kernel
 from polycomplete.landmarks import Resources
 from polycomplete.model_selection import HeldOut, Search, Selection

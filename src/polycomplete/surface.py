@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from polycomplete._machine import blas_threads, blas_threads_for
+from polycomplete._resources import blas_threads, blas_threads_for
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.model_selection import Trial
 from polycomplete.recipe import Learned, Recipe

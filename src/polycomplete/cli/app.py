@@ -41,7 +41,7 @@ def _program(
 ) -> None:
     """Fill in the missing cells of tables whose rows lie on curved surfaces."""
     if version and verbose:
-        from polycomplete._about import show_versions
+        from polycomplete._resources import show_versions
 
         show_versions()
     elif version:

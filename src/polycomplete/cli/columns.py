@@ -10,8 +10,7 @@ import numpy as np
 
 from polycomplete.cli.failures import MISUSED, Failure
 from polycomplete.cli.talk import Talk
-from polycomplete.files import Table
-from polycomplete.files.cells import UNKNOWN, without
+from polycomplete.files.table import UNKNOWN, Table, without
 
 #: A column with more different texts than this holds names, not kinds.
 MOST_TEXTS = 50

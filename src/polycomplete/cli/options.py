@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from polycomplete.cli.talk import Talk
-from polycomplete.files.reading import Reading
+from polycomplete.files.table import Reading
 
 #: The names of :mod:`polycomplete.methods`, here too because that one takes a second to load.
 METHODS = (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from polycomplete.cli.failures import MISUSED, UNWRITABLE, Failure
 from polycomplete.cli.talk import Talk
-from polycomplete.files.formats import FORMS, form_of
+from polycomplete.files import FORMS, form_of
 
 
 def beside(source: str, word: str) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from polycomplete.cli.talk import Talk
-from polycomplete.files import Reading, Table, read_table
-from polycomplete.files.cells import SIGNS, UNKNOWN
+from polycomplete.files import read_table
+from polycomplete.files.table import SIGNS, UNKNOWN, Reading, Table
 
 #: So many columns are named in a note at most.
 NAMED = 10

@@ -1,6 +1,5 @@
 """Subspace clustering: of complete points, and of points with missing entries."""
 
-from polycomplete.clustering.incomplete import SubspaceClusterer
-from polycomplete.clustering.ssc import SparseSubspaceClustering
+from polycomplete.clustering.estimators import SparseSubspaceClustering, SubspaceClusterer
 
 __all__ = ["SparseSubspaceClustering", "SubspaceClusterer"]

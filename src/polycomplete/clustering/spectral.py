@@ -1,4 +1,4 @@
-"""From a graph to clusters: scikit-learn's spectral clustering, and how many clusters there are."""
+"""From coefficients to a graph, and to clusters by scikit-learn's spectral clustering."""
 
 from __future__ import annotations
 
@@ -18,31 +18,47 @@ _DENSE = 2000
 _FLOOR = 1e-3
 
 
-def spectral_labels(affinity: Any, n_clusters: int, assign_labels: str, seed: int) -> np.ndarray:
-    """Cut a graph into clusters.
+def keep_largest(values: np.ndarray, share: float) -> np.ndarray:
+    """Set all but the largest coefficients of each row to zero."""
+    if share >= 1:
+        return values.copy()
+    size = np.abs(values)
+    order = np.argsort(-size, axis=1, kind="stable")
+    sizes = np.take_along_axis(size, order, axis=1)
+    reached = np.cumsum(sizes, axis=1)
+    needed = reached - sizes < share * reached[:, -1:]
+    kept = np.zeros(values.shape, dtype=bool)
+    np.put_along_axis(kept, order, needed, axis=1)
+    return np.where(kept, values, 0.0)
 
-    Parameters
-    ----------
-    affinity : ndarray or sparse matrix of shape (n_points, n_points)
-        Weights of the edges, symmetric.
-    n_clusters : int
-        From 1 to the number of points.
-    assign_labels : {"cluster_qr", "kmeans", "discretize"}
-        How the eigenvectors become labels, see :func:`sklearn.cluster.spectral_clustering`.
-    seed : int
-        Seed.
 
-    Returns
-    -------
-    ndarray of int, shape (n_points,)
+def coefficient_matrix(values: np.ndarray, atoms: np.ndarray | None) -> Any:
+    """Return the coefficients as a matrix of points against points."""
+    if atoms is None:
+        return values
+    used = values != 0
+    starts = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
+    return sparse.csr_matrix((values[used], atoms[used], starts), shape=(len(values),) * 2)
 
-    Examples
-    --------
-    >>> blocks = np.kron(np.eye(2), np.ones((3, 3)))
-    >>> labels = spectral_labels(blocks, 2, "cluster_qr", 0)
-    >>> len(set(labels[:3])), len(set(labels[3:])), int(labels[0]) != int(labels[3])
-    (1, 1, True)
+
+def symmetric_affinity(coefficients: Any) -> Any:
+    """Return |C| + |C|ᵀ with every row of C divided by its largest entry first.
+
+    Without the division a point that is written by far-away points, with small coefficients, would
+    hang on the graph by threads.
     """
+    size = abs(coefficients)
+    if sparse.issparse(size):
+        largest = size.max(axis=1).toarray().ravel()
+        scaled = sparse.diags_array(1 / np.where(largest > 0, largest, 1)) @ size
+        return sparse.csr_matrix(scaled + scaled.T)
+    largest = size.max(axis=1, keepdims=True)
+    scaled = size / np.where(largest > 0, largest, 1)
+    return scaled + scaled.T
+
+
+def spectral_labels(affinity: Any, n_clusters: int, assign_labels: str, seed: int) -> np.ndarray:
+    """Cut a graph into clusters."""
     n = affinity.shape[0]
     if n_clusters == 1:
         return np.zeros(n, dtype=np.int32)
@@ -70,7 +86,7 @@ def _embedding(affinity: Any, count: int) -> np.ndarray:
     edges.
     """
     matrix, root = laplacian(affinity, normed=True, return_diag=True)
-    dense = matrix.toarray() if sparse.issparse(matrix) else matrix
+    dense = _dense(matrix)
     np.fill_diagonal(dense, 1.0)  # a point without edges is no cluster of its own
     return linalg.eigh(dense, subset_by_index=[0, count - 1])[1] / root[:, None]
 
@@ -93,24 +109,6 @@ def eigengap(affinity: Any, at_most: int, seed: int = 0) -> int:
     pieces hang together a little, the first k are small and the next is many times the k-th. So the
     largest ratio of neighbours among the smallest eigenvalues tells k. (Their difference, the usual
     rule, tells it far less often on real motions; ``make bench-hopkins`` counts both.)
-
-    Parameters
-    ----------
-    affinity : ndarray or sparse matrix of shape (n_points, n_points)
-        Weights of the edges, symmetric.
-    at_most : int
-        The largest number to consider.
-    seed : int
-        Where the iteration for large graphs starts.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> eigengap(np.kron(np.eye(3), np.ones((4, 4))), 10)
-    3
     """
     n = affinity.shape[0]
     count = min(max(at_most, 2) + 1, n)
@@ -124,9 +122,12 @@ def eigengap(affinity: Any, at_most: int, seed: int = 0) -> int:
 def _smallest_eigenvalues(matrix: Any, count: int, seed: int) -> np.ndarray:
     n = matrix.shape[0]
     if n <= _DENSE:
-        dense = matrix.toarray() if sparse.issparse(matrix) else matrix
-        return linalg.eigh(dense, eigvals_only=True, subset_by_index=[0, count - 1])
+        return linalg.eigh(_dense(matrix), eigvals_only=True, subset_by_index=[0, count - 1])
     start = np.random.default_rng(seed).standard_normal((n, count))
     return np.sort(
         lobpcg(sparse.csr_matrix(matrix), start, largest=False, tol=1e-4, maxiter=500)[0]
     )
+
+
+def _dense(matrix: Any) -> np.ndarray:
+    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)

@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from polycomplete.datasets import formats
-from polycomplete.datasets.fetch import Folder, absent, find, folders, registry
-from polycomplete.datasets.formats import Arrays
+from polycomplete.datasets import fetch
+from polycomplete.datasets.fetch import Arrays, Folder, absent, find, folders, registry
 
 Reader = Callable[..., Arrays]
 #: A few sequences in full precision, which are preferred; all of them rounded to float32.
@@ -57,7 +56,7 @@ def load_mice_protein(*, data_home: Folder = None) -> Bunch:
     array([1, 0])
     """
     keys = "X y feature_names class_names mouse_id"
-    z = _uci(data_home, "mice_protein", keys, formats.read_mice, "Data_Cortex_Nuclear.xls")
+    z = _uci(data_home, "mice_protein", keys, fetch.read_mice, "Data_Cortex_Nuclear.xls")
     descr = "Mice protein expression, UCI."
     return _table(z, z["class_names"].tolist(), "mice_protein", descr, "mouse_id")
 
@@ -82,7 +81,7 @@ def load_dermatology(*, data_home: Folder = None) -> Bunch:
     FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
     keys = "X y feature_names class_names"
-    z = _uci(data_home, "dermatology", keys, formats.read_dermatology, "dermatology.data")
+    z = _uci(data_home, "dermatology", keys, fetch.read_dermatology, "dermatology.data")
     return _table(z, z["class_names"].tolist(), "dermatology", "Dermatology, UCI.")
 
 
@@ -106,7 +105,7 @@ def load_shuttle(*, data_home: Folder = None) -> Bunch:
     FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
     keys = "X y class_names is_test"
-    z = _uci(data_home, "shuttle", keys, formats.read_shuttle, "shuttle.trn.Z", "shuttle.tst")
+    z = _uci(data_home, "shuttle", keys, fetch.read_shuttle, "shuttle.trn.Z", "shuttle.tst")
     return _table(z, z["class_names"].tolist(), "shuttle", "Statlog shuttle, UCI.", "is_test")
 
 
@@ -129,7 +128,7 @@ def load_satimage(*, data_home: Folder = None) -> Bunch:
     Traceback (most recent call last):
     FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
-    z = _uci(data_home, "satimage", "X y is_test", formats.read_satimage, "sat.trn", "sat.tst")
+    z = _uci(data_home, "satimage", "X y is_test", fetch.read_satimage, "sat.trn", "sat.tst")
     # Code 6 (mixed soils) does not occur in the data, so 7 is the sixth class.
     z["y"] = np.where(z["y"] == 7, 6, z["y"])
     return _table(z, _SOILS, "satimage", "Statlog Landsat satellite, UCI.", "is_test")
@@ -204,7 +203,7 @@ def load_hopkins155(name: str, frames: int | None = None, *, data_home: Folder =
             "ChristosXeno/Evaluation-of-Geometric-Motion-Segmentation-Methods)."
         )
     keys = f"{name}__x {name}__s"
-    x, motion = _arrays(data_home, prepared, keys, formats.read_hopkins, original).values()
+    x, motion = _arrays(data_home, prepared, keys, fetch.read_hopkins, original).values()
     if x.ndim != 3 or len(x) != 2 or motion.shape != x.shape[1:2]:
         raise ValueError(f"{name} in hopkins155 has unusable shapes {x.shape}, {motion.shape}.")
     kept = _spread_frames(x.shape[2], frames)
@@ -246,9 +245,9 @@ def load_cmu_mocap(
     file = f"mocap_{subject}_{trial}"
     if not re.fullmatch(r"mocap_\d+_\d+", file):
         raise ValueError(f"subject={subject!r} and trial={trial!r} must be numbers, as '56', '01'.")
-    read, original, url = formats.read_mocap, f"cmu_mocap/raw/{file}.mat", ""
+    read, original, url = fetch.read_mocap, f"cmu_mocap/raw/{file}.mat", ""
     if original not in registry():
-        read, original = formats.read_amc, f"cmu_mocap/raw/{subject}_{trial}.amc"
+        read, original = fetch.read_amc, f"cmu_mocap/raw/{subject}_{trial}.amc"
         url = f"http://mocap.cs.cmu.edu/subjects/{subject}/{subject}_{trial}.amc"
     z = _arrays(data_home, [f"cmu_mocap/{file}.npz"], "X dof_names", read, original, url=url)
     data = np.ascontiguousarray(_as_matrix(file, z["X"])[:, ::step].T)
@@ -304,7 +303,7 @@ def load_tabular(name: str, *, data_home: Folder = None) -> Bunch:
            [3., 4.]])
     """
     file = f"tabular/{name}.npz"
-    z = formats.read_npz(find(data_home, (file,))[0], "X", "y")
+    z = fetch.read_npz(find(data_home, (file,))[0], "X", "y")
     data = _as_matrix(file, z["X"])
     z["y"] = z["y"].ravel()
     return Bunch(data=data, target=_of_length(file, z, "y", len(data)), DESCR=f"Table {name}.")
@@ -325,14 +324,14 @@ def _arrays(
 ) -> Arrays:
     """Return the named arrays of a prepared file, else read the originals."""
     paths = find(home, *[(file,) for file in prepared], originals, url=url)
-    return formats.read_npz(paths[0], *keys.split()) if paths[0].suffix == ".npz" else read(*paths)
+    return fetch.read_npz(paths[0], *keys.split()) if paths[0].suffix == ".npz" else read(*paths)
 
 
 def _collected(home: Folder) -> dict[str, list[str]]:
     """Return the prepared files that hold each sequence of Hopkins 155."""
     found = defaultdict(list)
     for file, folder in product(_HOPKINS, folders(home)):
-        for key in formats.npz_keys(folder / file):
+        for key in fetch.npz_keys(folder / file):
             found[key.rpartition("__")[0]].append(file)
     return found
 

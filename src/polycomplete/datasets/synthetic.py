@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,30 +13,6 @@ Labels = NDArray[np.int64]
 Seed = int | np.random.Generator | None
 
 
-@overload
-def make_polynomial_manifold(
-    n_samples: int = ...,
-    n_features: int = ...,
-    *,
-    n_dims: int = ...,
-    degree: int = ...,
-    n_manifolds: int = ...,
-    noise: float = ...,
-    random_state: Seed = ...,
-    return_labels: Literal[False] = ...,
-) -> Matrix: ...
-@overload
-def make_polynomial_manifold(
-    n_samples: int = ...,
-    n_features: int = ...,
-    *,
-    n_dims: int = ...,
-    degree: int = ...,
-    n_manifolds: int = ...,
-    noise: float = ...,
-    random_state: Seed = ...,
-    return_labels: Literal[True],
-) -> tuple[Matrix, Labels]: ...
 def make_polynomial_manifold(
     n_samples: int = 200,
     n_features: int = 20,
@@ -47,7 +23,7 @@ def make_polynomial_manifold(
     noise: float = 0.0,
     random_state: Seed = None,
     return_labels: bool = False,
-) -> Matrix | tuple[Matrix, Labels]:
+) -> Any:
     """Draw samples from one or several random polynomial surfaces.
 
     A sample is A z + (B z² + C z³ + D z⁴) / 2 with powers taken entry by entry, one coefficient
@@ -104,28 +80,6 @@ def make_polynomial_manifold(
     return (X, labels) if return_labels else X
 
 
-@overload
-def make_union_of_subspaces(
-    n_samples: int = ...,
-    n_features: int = ...,
-    *,
-    n_subspaces: int = ...,
-    dim: int = ...,
-    noise: float = ...,
-    random_state: Seed = ...,
-    return_labels: Literal[False] = ...,
-) -> Matrix: ...
-@overload
-def make_union_of_subspaces(
-    n_samples: int = ...,
-    n_features: int = ...,
-    *,
-    n_subspaces: int = ...,
-    dim: int = ...,
-    noise: float = ...,
-    random_state: Seed = ...,
-    return_labels: Literal[True],
-) -> tuple[Matrix, Labels]: ...
 def make_union_of_subspaces(
     n_samples: int = 200,
     n_features: int = 20,
@@ -135,7 +89,7 @@ def make_union_of_subspaces(
     noise: float = 0.0,
     random_state: Seed = None,
     return_labels: bool = False,
-) -> Matrix | tuple[Matrix, Labels]:
+) -> Any:
     """Draw samples from several random linear subspaces.
 
     Each subspace has a random orthonormal basis; the coordinates in it are standard normal.

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
 from typing import IO, Any
 
 import numpy as np
+from scipy.io import loadmat, savemat
 
 from polycomplete._optional import need
-from polycomplete.files.cells import marked, meaning
-from polycomplete.files.reading import Reading
-from polycomplete.files.table import Table, TableFileError
+from polycomplete.files.table import Reading, Table, TableFileError, meaning, polars
 
 #: The kinds of file of this module, and what they are called.
 BINARY = {
@@ -22,121 +20,76 @@ BINARY = {
     "npz": "NumPy archive",
     "mat": "MATLAB file of version 5",
 }
-
-
-PLAIN = Reading()
 #: How an Excel day is written where text stands in the same column.
 MIDNIGHT = r"^(\d{4}-\d{2}-\d{2}) 00:00:00$"
+#: A frame, and what else is known of the table.
+Read = tuple[Any, dict[str, Any]]
 
 
-def read_binary(file: IO[bytes], name: str, form: str, how: Reading = PLAIN) -> Table:
-    """Read a table from a binary file.
-
-    Parameters
-    ----------
-    file : binary file
-        It must be seekable.
-    name : str
-        What it is called in messages.
-    form : str
-        One of :data:`BINARY`.
-    how : Reading
-        What stands for a missing cell, besides null and NaN; which sheet or array.
-
-    Returns
-    -------
-    Table
-
-    Examples
-    --------
-    >>> file = io.BytesIO()
-    >>> np.save(file, np.array([[1.0, np.nan]]))
-    >>> _ = file.seek(0)
-    >>> read_binary(file, "a.npy", "npy").frame.rows()
-    [(1.0, None)]
-    """
+def read_binary(file: IO[bytes], name: str, form: str, how: Reading) -> Table:
+    """Read a table from a binary file, which must be seekable; messages call it by its name."""
     if how.sheet is not None and form != "excel":
         raise TableFileError(f"{name} is a {BINARY[form]} and has no sheets; leave out --sheet.")
     if how.variable is not None and form not in ("npz", "mat"):
         raise TableFileError(f"{name} is a {BINARY[form]}, of one table; leave out --variable.")
     try:
-        frame, known = _READERS[form](file, how)
+        frame, known = _read(file, form, how)
     except ImportError:
         raise
     except TableFileError as error:
         raise TableFileError(f"{name} holds {error}.") from None
     except Exception as error:  # each library has its own
+        first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise TableFileError(
-            f"{name} is not a {BINARY[form]} that can be read ({_first_line(error)}); is it "
+            f"{name} is not a {BINARY[form]} that can be read ({first_line}); is it "
             "damaged, or named after another kind?"
         ) from None
     if not frame.width or not len(frame):
         raise TableFileError(f"{name} is empty; give a table with at least one row.")
-    meant = [_meaning(column, how.markers, form) for column in frame]
-    counts = {given.name: marked(given, found) for given, found in zip(frame, meant, strict=True)}
-    return Table(name, frame.select(meant), form, marked=counts, **known)
+    meant = [_meaning(column, how, form) for column in frame]
+    return Table.of(name, frame, meant, form=form, **known)
 
 
-def _meaning(column: Any, markers: Sequence[str], form: str) -> Any:
+def _meaning(column: Any, how: Reading, form: str) -> Any:
     """Return what a column means; people type into Excel files, and programs write the others."""
-    if form == "excel" and str(column.dtype) == "String":
-        days = meaning(column.str.replace(MIDNIGHT, "${1}"), markers)
+    if form == "excel" and column.dtype == polars().String:
+        days = meaning(column.str.replace(MIDNIGHT, "${1}"), how.markers)
         if days.dtype.is_temporal():
             return days
-    return meaning(column, markers, numbers=form == "excel")
+    return meaning(column, how.markers, numbers=form == "excel")
 
 
 def write_binary(table: Table, file: IO[bytes], form: str) -> None:
-    """Write a table into a binary file.
-
-    Parameters
-    ----------
-    table : Table
-        What to write.
-    file : binary file
-        Where.
-    form : str
-        One of :data:`BINARY`.
-
-    Returns
-    -------
-    None
-
-    Examples
-    --------
-    >>> import polars as pl
-    >>> file = io.BytesIO()
-    >>> write_binary(Table("a", pl.DataFrame({"x": [1.5]})), file, "npy")
-    >>> _ = file.seek(0)
-    >>> np.load(file)
-    array([[1.5]])
-    """
+    """Write a table into a binary file."""
     buffer = io.BytesIO()  # each library has errors of its own for a full disk
-    if form in ("parquet", "arrow"):
-        write = table.frame.write_parquet if form == "parquet" else table.frame.write_ipc
-        write(buffer)
-    elif form == "excel":
-        # Excel wants a header in every column of a table: a blank stands for none.
-        frame = table.frame.rename({"": " "}) if "" in table.frame.columns else table.frame
-        _write_excel(frame, table.sheet, buffer)
-    elif form == "npy":
-        np.save(buffer, _matrix(table))
-    else:
-        arrays: Any = {**table.other_arrays, table.key: _matrix(table)}
-        if form == "npz":
-            np.savez(buffer, **arrays)
-        else:
-            write = need("scipy.io", "cli", "Writing a MATLAB file").savemat
-            write(buffer, arrays, do_compression=True)
+    match form:
+        case "parquet":
+            table.frame.write_parquet(buffer)
+        case "arrow":
+            table.frame.write_ipc(buffer)
+        case "excel":
+            _write_excel(table, buffer)
+        case "npy":
+            np.save(buffer, _matrix(table))
+        case "npz":
+            np.savez(buffer, **_arrays(table))
+        case "mat":
+            savemat(buffer, _arrays(table), do_compression=True)
     file.write(buffer.getbuffer())
 
 
-def _write_excel(frame: Any, sheet: str | None, file: IO[bytes]) -> None:
+def _write_excel(table: Table, file: IO[bytes]) -> None:
     excel = need("xlsxwriter", "excel", "Writing an Excel file")
+    # Excel wants a header in every column of a table: a blank stands for none.
+    frame = table.frame.rename({"": " "}) if "" in table.frame.columns else table.frame
     # As polars does it, but without files of its own in between.
     options = {"in_memory": True, "nan_inf_to_errors": True, "strings_to_formulas": False}
     with excel.Workbook(file, options) as book:
-        frame.write_excel(book, worksheet=sheet)
+        frame.write_excel(book, worksheet=table.sheet)
+
+
+def _arrays(table: Table) -> dict[str, Any]:
+    return {**table.other_arrays, table.key: _matrix(table)}
 
 
 def _matrix(table: Table) -> np.ndarray:
@@ -150,26 +103,30 @@ def _matrix(table: Table) -> np.ndarray:
     return np.asarray(table.frame.to_numpy())
 
 
-#: A frame, and what else is known of the table.
-Read = tuple[Any, dict[str, Any]]
-
-
-def _read_parquet(file: IO[bytes], _: Reading) -> Read:
-    return need("polars", "cli", "Reading a table").read_parquet(file), {}
-
-
-def _read_arrow(file: IO[bytes], _: Reading) -> Read:
-    return need("polars", "cli", "Reading a table").read_ipc(file), {}
+def _read(file: IO[bytes], form: str, how: Reading) -> Read:
+    match form:
+        case "parquet":
+            return polars().read_parquet(file), {}
+        case "arrow":
+            return polars().read_ipc(file), {}
+        case "excel":
+            return _read_excel(file, how)
+        case "npy":
+            return _frame(np.load(file, allow_pickle=False)), {}
+        case "npz":
+            with np.load(file, allow_pickle=False) as archive:
+                return _one_of(dict(archive), how)
+    return _read_mat(file, how)
 
 
 def _read_excel(file: IO[bytes], how: Reading) -> Read:
     pl = need("polars", "excel", "Reading a table")
-    fastexcel = need("fastexcel", "excel", "Reading an Excel file")
     content = file.read()
+    fastexcel = need("fastexcel", "excel", "Reading an Excel file")
     sheets = fastexcel.read_excel(content).sheet_names
-    if how.sheet is not None and how.sheet not in sheets:
-        raise TableFileError(f"no sheet {how.sheet!r}; it has {', '.join(map(repr, sheets))}")
     chosen = sheets[0] if how.sheet is None else how.sheet
+    if chosen not in sheets:
+        raise TableFileError(f"no sheet {chosen!r}; it has {', '.join(map(repr, sheets))}")
     frame = pl.read_excel(
         content, sheet_name=chosen, infer_schema_length=None, raise_if_empty=False
     )
@@ -180,15 +137,6 @@ def _read_excel(file: IO[bytes], how: Reading) -> Read:
     return frame, {"sheet": chosen, "other_sheets": others}
 
 
-def _read_npy(file: IO[bytes], _: Reading) -> Read:
-    return _frame(np.load(file, allow_pickle=False)), {}
-
-
-def _read_npz(file: IO[bytes], how: Reading) -> Read:
-    with np.load(file, allow_pickle=False) as archive:
-        return _one_of(dict(archive), how)
-
-
 def _read_mat(file: IO[bytes], how: Reading) -> Read:
     if b"MATLAB 7.3" in file.read(128):
         raise TableFileError(
@@ -196,7 +144,7 @@ def _read_mat(file: IO[bytes], how: Reading) -> Read:
             "as .csv"
         )
     file.seek(0)
-    found = need("scipy.io", "cli", "Reading a MATLAB file").loadmat(file)
+    found = loadmat(file)
     return _one_of({name: found[name] for name in found if not name.startswith("__")}, how)
 
 
@@ -219,27 +167,11 @@ def _is_table(array: Any) -> bool:
 
 
 def _frame(array: np.ndarray) -> Any:
-    pl = need("polars", "cli", "Reading a table")
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise TableFileError(
             f"an array of {array.ndim} dimensions and type {array.dtype}; a table is an array of "
             "two dimensions that holds numbers"
         )
     wide = array.astype(np.float64) if array.dtype.itemsize not in (4, 8) else array
-    return pl.DataFrame(
-        wide, schema=[f"column {j + 1}" for j in range(array.shape[1])], orient="row"
-    )
-
-
-_READERS: dict[str, Callable[[IO[bytes], Reading], Read]] = {
-    "parquet": _read_parquet,
-    "arrow": _read_arrow,
-    "excel": _read_excel,
-    "npy": _read_npy,
-    "npz": _read_npz,
-    "mat": _read_mat,
-}
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    names = [f"column {j + 1}" for j in range(array.shape[1])]
+    return polars().DataFrame(wide, schema=names, orient="row")

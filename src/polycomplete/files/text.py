@@ -10,23 +10,27 @@ import codecs
 import csv
 import io
 import sys
+from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain, islice, tee
 from typing import IO, Any
 
-import numpy as np
+from polycomplete.files.table import (
+    PLAIN,
+    Dialect,
+    Reading,
+    Table,
+    TableFileError,
+    meaning,
+    polars,
+    written,
+)
 
-from polycomplete._optional import need
-from polycomplete.files.cells import marked, meaning
-from polycomplete.files.reading import Reading
-from polycomplete.files.table import Dialect, Table, TableFileError, written
-
-PLAIN = Reading()
 BATCH = 10_000  # rows that are held as Python objects at a time
 LONGEST = 2**27  # letters of a cell
-Row = tuple[int, list[str | None]]  # the line, and the cells
+Row = tuple[int, list[Any]]  # the line, and the cells: None for that of a blank line
 #: What is tried where the usual delimiter leaves the header in one piece.
 OTHER_DELIMITERS = (";", "\t", "|", ",")
 MARK = "\ufeff"  # which some programs put at the beginning, and which tells the order of bytes
@@ -34,30 +38,10 @@ MARKED = ("utf-8", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 
 
 def read_text(file: IO[bytes], name: str, how: Reading = PLAIN, usual: str = ",") -> Table:
-    r"""Read a table from a text file.
+    r"""Read a table from a text file, which must be seekable; messages call it by its name.
 
-    Parameters
-    ----------
-    file : binary file
-        It must be seekable.
-    name : str
-        What it is called in messages.
-    how : Reading
-        What the file does not tell itself.
-    usual : str
-        The delimiter of this kind of file.
+    ``usual`` is the delimiter of this kind of file.
 
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    TableFileError
-        Where it is no table, with line and remedy.
-
-    Examples
-    --------
     >>> table = read_text(io.BytesIO(b"id;size\n007;1.10\n008;\n"), "a.csv")
     >>> table.frame.rows()
     [('007', 1.1), ('008', None)]
@@ -76,29 +60,13 @@ def read_text(file: IO[bytes], name: str, how: Reading = PLAIN, usual: str = ","
     if not len(texts):
         raise TableFileError(f"{name} has a header and no rows; give at least one row.")
     meant = [meaning(column, how.markers, how.decimal) for column in texts]
-    counts = {given.name: marked(given, found) for given, found in zip(texts, meant, strict=True)}
     dialect = replace(dialect, header=raw if how.header else None)
-    return Table(name, texts.select(meant), "csv", texts, dialect, numbers, marked=counts)
+    return Table.of(name, texts, meant, texts=texts, dialect=dialect, lines=numbers)
 
 
 def write_text(table: Table, file: IO[bytes], dialect: Dialect | None = None) -> None:
     r"""Write a table as text; cells that were read from text are written as they stood there.
 
-    Parameters
-    ----------
-    table : Table
-        What to write.
-    file : binary file
-        Where.
-    dialect : Dialect, optional
-        How; as it was read by default.
-
-    Returns
-    -------
-    None
-
-    Examples
-    --------
     >>> out = io.BytesIO()
     >>> write_text(read_text(io.BytesIO(b"a,b\n1.10,'x'\n"), "a.csv"), out)
     >>> out.getvalue()
@@ -156,9 +124,16 @@ def _dialect(file: IO[bytes], how: Reading, usual: str) -> Dialect:
     delimiters = [how.delimiter] if how.delimiter else [usual, *OTHER_DELIMITERS]
     # What stands before decimals hardly stands between cells as well.
     delimiters.sort(key=lambda one: one == how.decimal)
-    delimiter, newline = _first_line(file, encoding, delimiters, how.delimiter or usual)
+    ends = {}
+    for delimiter in delimiters:
+        file.seek(begin)
+        cells, ends[delimiter] = _first_line(file, encoding, delimiter)
+        if cells > 1:
+            break
+    else:
+        delimiter = how.delimiter or usual
     file.seek(begin)
-    return Dialect(delimiter, newline, encoding, how.decimal, mark=mark)
+    return Dialect(delimiter, ends[delimiter], encoding, how.decimal, mark=mark)
 
 
 def _marked(start: bytes, encoding: str) -> tuple[str, str]:
@@ -172,43 +147,21 @@ def _marked(start: bytes, encoding: str) -> tuple[str, str]:
     return "utf-8" if family == "utf-8" else encoding, ""
 
 
-def _first_line(
-    file: IO[bytes], encoding: str, delimiters: list[str], usual: str
-) -> tuple[str, str]:
-    """Return the delimiter, and the end of the first line, whose cells may have breaks in them.
-
-    The delimiter is the first that takes the line apart, the usual one where none does.
-    """
+def _first_line(file: IO[bytes], encoding: str, delimiter: str) -> tuple[int, str]:
+    """Return how many cells the first line has, which may have breaks in them, and its end."""
     stream = io.TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
-    lines: list[str] = []
-    ends = {}
-    for delimiter in delimiters:
-        reader = csv.reader(_again(lines, stream), delimiter=delimiter)
-        row: list[str] = []
-        with suppress(csv.Error):
-            row = next(filter(None, reader), [])
-        line = lines[reader.line_num - 1] if lines else ""
-        ends[delimiter] = line[len(line.rstrip("\r\n")) :] or "\n"
-        if len(row) > 1:
-            break
-    else:
-        delimiter = usual
+    lines, again = tee(stream)
+    reader = csv.reader(lines, delimiter=delimiter)
+    row: list[str] = []
+    with suppress(csv.Error):
+        row = next(filter(None, reader), [])
+    line = next(islice(again, max(reader.line_num - 1, 0), None), "")
     stream.detach()
-    return delimiter, ends[delimiter]
-
-
-def _again(lines: list[str], stream: IO[str]) -> Iterator[str]:
-    """Yield the lines that were read before, then further ones, which are kept."""
-    yield from lines
-    for line in stream:
-        lines.append(line)
-        yield line
+    return len(row), line[len(line.rstrip("\r\n")) :] or "\n"
 
 
 @contextmanager
-def _readable(
-    file: IO[bytes], name: str, dialect: Dialect
-) -> Iterator[Iterator[tuple[int, list[str]]]]:
+def _readable(file: IO[bytes], name: str, dialect: Dialect) -> Iterator[Iterator[Row]]:
     """Give the rows of a file with their lines; turn errors into sentences."""
     stream = io.TextIOWrapper(file, encoding=dialect.encoding, newline="")
     reader = csv.reader(stream, delimiter=dialect.delimiter, strict=True)
@@ -239,9 +192,9 @@ def _undecodable(file: IO[bytes], name: str, encoding: str, error: UnicodeError)
     return f"{name} is not {encoding} ({error}); {remedy}"
 
 
-def _first(lines: Iterator[tuple[int, list[str]]]) -> tuple[list[Any], Any]:
+def _first(lines: Iterator[Row]) -> tuple[list[Row], Row | None]:
     """Return the blank lines at the beginning, and the first other line, or None."""
-    blank: list[tuple[int, list[str]]] = []
+    blank: list[Row] = []
     for line in lines:
         if not _is_blank(line[1]):
             return blank, line
@@ -253,16 +206,16 @@ def _is_blank(row: list[str]) -> bool:
     return not row or (len(row) == 1 and row[0].isspace())  # a cell "" is none of these
 
 
-def _rows(lines: Iterable[tuple[int, list[str]]], width: int) -> Iterator[Row]:
+def _rows(lines: Iterable[Row], width: int) -> Iterator[Row]:
     """Leave out blank lines; in one column they are missing cells, but for those at the end."""
     waiting: list[Row] = []
     for at, row in lines:
         if not _is_blank(row):
             yield from waiting
             waiting = []
-            yield at, [*row]
+            yield at, row
         elif width == 1:
-            waiting.append((at, [*row] or [None]))
+            waiting.append((at, row or [None]))
 
 
 def _names(name: str, raw: list[str]) -> list[str]:
@@ -276,11 +229,11 @@ def _names(name: str, raw: list[str]) -> list[str]:
     return names
 
 
-def _collect(lines: Iterable[Row], names: list[str], name: str) -> tuple[Any, np.ndarray]:
+def _collect(lines: Iterable[Row], names: list[str], name: str) -> tuple[Any, array[int]]:
     """Return the cells as they stand there, and the line of each row."""
-    pl = need("polars", "cli", "Reading a table")
+    pl, numbers = polars(), array("q")
     schema = dict.fromkeys(names, pl.String)
-    parts, numbers = [pl.DataFrame(schema=schema)], [np.empty(0, dtype=np.int64)]
+    parts = [pl.DataFrame(schema=schema)]
     rest = iter(lines)
     while batch := list(islice(rest, BATCH)):
         ragged = next(((at, row) for at, row in batch if len(row) != len(names)), None)
@@ -290,5 +243,5 @@ def _collect(lines: Iterable[Row], names: list[str], name: str) -> tuple[Any, np
                 "quotation marks around cells that hold the delimiter, or name another delimiter."
             )
         parts.append(pl.DataFrame([row for _, row in batch], schema=schema, orient="row"))
-        numbers.append(np.array([at for at, _ in batch]))
-    return pl.concat(parts, rechunk=True), np.concatenate(numbers)
+        numbers.extend(at for at, _ in batch)
+    return pl.concat(parts, rechunk=True), numbers

@@ -18,7 +18,7 @@ from array_api_compat import array_namespace
 from joblib import Parallel, delayed
 
 from polycomplete._arrays import Array
-from polycomplete.devices import Device
+from polycomplete._resources import Device
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.landmarks.problem import WORKER, LandmarkProblem, Resources, ladder
 from polycomplete.rows import (

@@ -13,8 +13,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from polycomplete._arrays import Array
-from polycomplete._machine import blas_threads, cores
-from polycomplete.devices import Device, any_card, find_device
+from polycomplete._resources import Device, any_card, blas_threads, cores, find_device
 from polycomplete.kernels import Kernel
 from polycomplete.landmarks.energy import EVEN, Spectrum
 from polycomplete.landmarks.features import moments, whiten

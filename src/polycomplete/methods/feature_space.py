@@ -7,7 +7,7 @@ import numpy as np
 from polycomplete.completers import Completer
 from polycomplete.kernels import Kernel, Polynomial
 from polycomplete.penalties import Equal, Ramp, Schatten, Skip, Weights
-from polycomplete.solvers import IRLS, AdamPlus, Solver
+from polycomplete.solvers import AdamPlus, Exact, Solver
 
 
 class _InFeatureSpace(Completer):
@@ -158,7 +158,7 @@ class VMC(Completer):
     """Variety-based matrix completion: rows that satisfy polynomial equations of low degree.
 
     Ongie, Willett, Nowak & Balzano (2017). The Schatten-½ penalty of the monomials up to a degree,
-    by iteratively reweighted least squares. Parameters that are not listed here are those of
+    minimized under a shrinking smoothing. Parameters that are not listed here are those of
     :class:`~polycomplete.Completer`, as are the attributes.
 
     Parameters
@@ -220,7 +220,7 @@ class VMC(Completer):
         return Polynomial(self.degree, self.offset, relative=True)
 
     def _solver(self, n_rows: int) -> Solver:
-        return IRLS() if self.solver is None else self.solver
+        return Exact(blend=False) if self.solver is None else self.solver
 
     def _penalty(self, solver: Solver) -> Schatten:
         return Schatten(self.p, Equal())

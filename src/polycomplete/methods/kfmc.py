@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from polycomplete._machine import blas_threads_for
 from polycomplete._messages import showing
+from polycomplete._resources import blas_threads_for
 from polycomplete.base import Model
 from polycomplete.keeping import all_or_nothing
 from polycomplete.kernels import RBF, Kernel

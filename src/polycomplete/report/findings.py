@@ -1,14 +1,24 @@
-"""The main points of a summary, in sentences: what the page begins with, and all of the text."""
+"""What a report says in sentences: the main points of a summary, and what it does not know.
+
+Numbers and names are written as people read them, and are safe to show anywhere.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
-from polycomplete.report.words import counted, number, percent
+import numpy as np
 
-__all__: list[str] = []
-
+#: A name longer than this is cut.
+LETTERS = 120
+FARTHEST = 3e6  # days from 1970 that are still written as a date
+#: Characters that end lines or control a terminal, and such as turn the direction of what follows
+#: them or are half a pair.
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+TURNS = re.compile("[\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 #: A column that lost more than this is worth a word; so is one that came back this badly.
 MOSTLY, BADLY = 0.8, 0.9
 #: An error of hidden cells that is good news, in units of that of filling in the mean.
@@ -25,7 +35,47 @@ OTHER_ROWS = (
 Found = Iterator[tuple[str, str]]
 
 
-def findings(summary: dict[str, Any]) -> list[dict[str, str]]:
+def clean(name: Any, most: int = LETTERS) -> str:
+    """Return a name without control characters, on one line, and not too long."""
+    text = str(name)
+    text = text if len(text) <= most else text[: most - 1] + "…"
+    return TURNS.sub("\ufffd", CONTROLS.sub(" ", text))
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Return a number in a few digits: 1,234,567, 0.0123, 4, 1e-09, – where it is unknown."""
+    if value is None:
+        return "–"
+    if float(value).is_integer() and abs(value) < 1e9:
+        return f"{int(value):,}"
+    return f"{value:,.0f}" if 10**digits <= abs(value) < 1e9 else f"{value:.{digits}g}"
+
+
+def counted(count: int, thing: str) -> str:
+    """Return a number of things: 1 row, 2,000 rows."""
+    return f"{number(count)} {thing}{'' if count == 1 else 's'}"
+
+
+def percent(share: float | None) -> str:
+    """Return a share in percent, never 0 or 100 where it is not."""
+    if share is None:
+        return "–"
+    rough = "<0.1%" if 0 < share < 0.0005 else ">99.9%" if 0.9995 <= share < 1 else None
+    return rough or f"{share:.1%}"
+
+
+def shown(value: float | str | None, kind: str = "number") -> str:
+    """Return a value of a column: a label, a number, days, or the date of a day since 1970."""
+    if isinstance(value, str):
+        return value
+    if value is None or kind not in ("date", "duration"):
+        return number(value)
+    if kind == "duration" or abs(value) > FARTHEST:
+        return f"{number(value)} days"
+    return str(np.datetime64(math.floor(value), "D"))
+
+
+def main_points(summary: dict[str, Any]) -> list[dict[str, str]]:
     """Return what a reader should know first: level ("good", "note" or "warning") and text."""
     parts = (_counts, _errors, _rows, _columns, _run)
     return [{"level": level, "text": text} for part in parts for level, text in part(summary)]
@@ -53,31 +103,27 @@ def _counts(summary: dict[str, Any]) -> Found:
     done = f"Completed {number(table['completed'])} of {counted(table['cells'], 'cell')}"
     yield "note", f"{done} ({share}) by {method}{took}."
     alone = table["missing_where_left_alone"]
-    left = sum(alone.values())
-    if left:
+    if left := sum(alone.values()):
         where = f"in columns that are left alone ({_listed(list(alone), '{}')})"
         yield "note", f"Still missing: {counted(left, 'cell')}, {where}."
     if stuck := table["still_missing"] - left:
         yield "warning", f"Still missing: {counted(stuck, 'cell')}, which {method} left."
-    odd = [column for column in summary["columns"] if column["unknown_labels"]]
-    if odd:
+    if odd := [column for column in summary["columns"] if column["unknown_labels"]]:
         count = counted(sum(column["unknown_labels"] for column in odd), "cell")
         yield "note", f"Labels that the fit never saw stay as they are: {count} in {_named(odd)}."
 
 
 def _errors(summary: dict[str, Any]) -> Found:
-    error, wrong = summary["expected_error"], summary["wrong_labels"]
-    if error:
+    if error := summary["expected_error"]:
         low, high = error["interval"]
         said = f"{error['relative']:.2f} of that of filling in the mean ({low:.2f} to {high:.2f})"
         yield _level(high), f"Expected error: {said}."
-    if wrong:
+    if wrong := summary["wrong_labels"]:
         low, high = wrong["interval"]
-        said = (
-            f"Expected to be wrong: {percent(wrong['wrong'])} ({percent(low)} to {percent(high)})"
-        )
+        said = f"{percent(wrong['wrong'])} ({percent(low)} to {percent(high)}) of the words"
         usual = f"by the most frequent word {percent(wrong['usual'])}"
-        yield _level(high / (wrong["usual"] or 1.0)), f"{said} of the words filled in; {usual}."
+        level = _level(high / (wrong["usual"] or 1.0))
+        yield level, f"Expected to be wrong: {said} filled in; {usual}."
 
 
 def _level(high: float) -> str:
@@ -95,21 +141,25 @@ def _rows(summary: dict[str, Any]) -> Found:
 
 def _columns(summary: dict[str, Any]) -> Found:
     columns = summary["columns"]
-    empty = [column for column in columns if column["kind"] == "empty"]
-    mostly = [column for column in columns if MOSTLY < column["missing_share"] < 1]
     usual = [column for column in columns if column["name"] in summary["fallback_columns"]]
-    badly = [column for column in columns if column["expected_error"].get("relative", 0) > BADLY
-             and column not in usual]  # fmt: skip
     if usual:
         said = f"mean or most frequent value, which did better: {_named(usual)}"
         yield "warning", f"Filled with {'its' if len(usual) == 1 else 'their'} {said}."
-    if empty:
+    if empty := [column for column in columns if column["kind"] == "empty"]:
         yield "warning", f"Nothing was observed in {_named(empty)}; nothing can be learned there."
-    if mostly:
+    if mostly := [column for column in columns if MOSTLY < column["missing_share"] < 1]:
         yield "note", f"More than {MOSTLY:.0%} of the cells are missing in {_named(mostly)}."
-    if badly:
+    badly = [column for column in columns if column["expected_error"].get("relative", 0) > BADLY]
+    if badly := [column for column in badly if column not in usual]:
         said = "hardly better than by the mean or the most frequent value"
         yield "warning", f"Hidden cells came back {said} in {_named(badly)}."
+
+
+def _run(summary: dict[str, Any]) -> Found:
+    run = summary["fit"]
+    if run and not run["converged"]:
+        how = f"{run['stop']}, {counted(run['iterations'], 'iteration')}"
+        yield "warning", f"The solver stopped before it converged ({how})."
 
 
 def _named(columns: list[dict[str, Any]]) -> str:
@@ -120,10 +170,3 @@ def _named(columns: list[dict[str, Any]]) -> str:
 def _listed(names: list[str], quoted: str) -> str:
     more = f" and {number(len(names) - NAMED)} more" if len(names) > NAMED else ""
     return ", ".join(map(quoted.format, names[:NAMED])) + more
-
-
-def _run(summary: dict[str, Any]) -> Found:
-    run = summary["fit"]
-    if run and not run["converged"]:
-        how = f"{run['stop']}, {counted(run['iterations'], 'iteration')}"
-        yield "warning", f"The solver stopped before it converged ({how})."

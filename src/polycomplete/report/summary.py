@@ -1,13 +1,9 @@
-"""What a report says, as a plain dictionary: page, text and JSON are renderings of it.
-
-One column at a time, so that even a large table needs no second copy.
-"""
+"""What a report says, as a plain dictionary: page, text and JSON are renderings of it."""
 
 from __future__ import annotations
 
-import math
+import json
 import platform
-from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -19,19 +15,16 @@ import sklearn
 from sklearn.base import BaseEstimator
 
 from polycomplete._version import __version__
-from polycomplete.report.cells import Cells, Column, columns_of
-from polycomplete.report.errors import add_errors
-from polycomplete.report.fit import Fit
-from polycomplete.report.words import clean
+from polycomplete.report.columns import LETTERS, Cells, Column, columns_of, described
+from polycomplete.report.findings import clean
+from polycomplete.report.trust import Fit, add_errors
 
-__all__: list[str] = []
-
-#: Tiles of the map of what is missing, at most; bins of a histogram.
-HEIGHT, WIDTH, BINS = 60, 80, 24
-#: The least certain cells, the rows that are not determined, and labels: so many are named.
-MOST, LABELS = 20, 8
-#: Labels and settings are cut.
-LETTERS, LONG = 60, 300
+#: Tiles of the map of what is missing, at most.
+HEIGHT, WIDTH = 60, 80
+#: The least certain cells, and the rows that are not determined: so many are named.
+MOST = 20
+#: Settings are cut.
+LONG = 300
 #: How a run went, and what a fit may have chosen by itself.
 RUN = ("iterations", "seconds", "stop", "converged")
 CHOSEN = ("solver_", "scale_", "smoothing_", "n_iter_")
@@ -45,21 +38,28 @@ VERSIONS = {
 def summarize(completer: Any, X: Any, completed: Any) -> dict[str, Any]:
     """Return the summary of a completion, as far as tables and completer tell it."""
     inner = getattr(completer, "method_", None) or completer  # of a table completer
-    result, settings = getattr(inner, "result_", None), getattr(completer, "get_params", dict)
-    return {
+    result = getattr(inner, "result_", None)
+    settings: dict[str, Any] = getattr(completer, "get_params", dict)()
+    own = {name: clean(repr(value), LONG) for name, value in settings.items() if "__" not in name}
+    chosen = {name: getattr(inner, name) for name in CHOSEN if hasattr(inner, name)}
+    return _plain({
         "format": 1,  # counted up when keys change their meaning
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "method": " with ".join(dict.fromkeys(type(part).__name__ for part in (completer, inner))),
         **_tables(completer, X, completed),
         "fallback_columns": [clean(name) for name in getattr(completer, "fallback_columns_", ())],
         "fit": {name: getattr(result, name) for name in RUN} if result is not None else None,
-        "settings": {name: clean(repr(value), LONG) for name, value in settings().items()
-                     if "__" not in name},
-        "chosen": {name: clean(getattr(inner, name), LONG) for name in CHOSEN
-                   if hasattr(inner, name)},
+        "settings": own,
+        "chosen": {name: clean(value, LONG) for name, value in chosen.items()},
         "versions": VERSIONS,
-        "reproduce": {"python": _python(completer, settings())},
-    }  # fmt: skip
+        "reproduce": {"python": _python(completer, settings)},
+    })  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    """Return the value in plain Python; numbers that are none become None."""
+    text = json.dumps(value, default=lambda part: part.tolist())  # of NumPy
+    return json.loads(text, parse_constant=lambda _: None)
 
 
 def _tables(completer: Any, X: Any, completed: Any) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def _tables(completer: Any, X: Any, completed: Any) -> dict[str, Any]:
     for j, (name, read) in enumerate(used):
         cells, new = _pair(read, back.get(name), fit.is_text(name))
         told = fit.told(name, cells)
-        columns.append(_column(j, name, cells, told, new))
+        columns.append(described(j, name, cells, told, new))
         fit.compare(name, cells, told, columns[j])
         doubts += _doubts(columns[j], cells, new, fit.deviation(name))
         observed += cells.seen
@@ -114,10 +114,8 @@ def _used(completer: Any, columns: list[Column]) -> tuple[list[Column], list[Col
     """Return the columns that the completer knows, and those that it leaves alone."""
     schema = [column.name for column in getattr(completer, "schema_", ()) if column.kind != "id"]
     known = set(map(str, schema or getattr(completer, "feature_names_in_", [])))
-    if not known & {name for name, _ in columns}:
-        return columns, []
-    parts = [[column for column in columns if (column[0] in known) is use] for use in (True, False)]
-    return parts[0], parts[1]
+    used = [column for column in columns if column[0] in known]
+    return (used or columns), [column for column in columns if used and column[0] not in known]
 
 
 def _matched(used: list[Column], after: list[Column]) -> dict[str, Any]:
@@ -133,72 +131,8 @@ def _matched(used: list[Column], after: list[Column]) -> dict[str, Any]:
 def _pair(read: Any, back: Any, text: bool) -> tuple[Cells, Cells]:
     """Return a column before and after, both as the same kind."""
     cells = read(text)
-    if back is None:
-        return cells, Cells(cells.entries, np.zeros(len(cells.seen), dtype=bool), cells.kind)
-    new = back(text)
+    new = back(text) if back else cells._replace(seen=np.zeros_like(cells.seen))
     return (cells, new) if cells.kind == new.kind else (read(True), back(True))
-
-
-def _column(j: int, name: str, cells: Cells, told: np.ndarray, new: Cells) -> dict[str, Any]:
-    count, missing = np.count_nonzero(told), np.count_nonzero(~cells.seen)
-    filled = ~cells.seen & new.seen
-    column = {
-        "position": j,
-        "name": clean(name),
-        "kind": cells.kind if count else "empty",
-        "observed": len(told) - missing,
-        "missing": missing,
-        "missing_share": missing / max(len(told), 1),
-        "completed": np.count_nonzero(filled),
-        "unknown_labels": len(told) - missing - count,
-        **dict.fromkeys(("lowest", "highest", "mean", "spread"), math.nan),
-        "histogram": None,
-        "labels": None,
-        "beyond_range": 0,
-    }
-    make = _labels if cells.kind == "text" else _numbers
-    return column | make(cells.entries[told], new.entries[filled], cells.kind) if count else column
-
-
-def _numbers(values: np.ndarray, new: np.ndarray, kind: str) -> dict[str, Any]:
-    """Summarize the observed and the completed cells of a column of numbers."""
-    values, new = (np.asarray(part[np.isfinite(part)], dtype=np.float64) for part in (values, new))
-    if not len(values):
-        return {}
-    low, high = float(values.min()), float(values.max())
-    ends = float(new.min(initial=low)), float(new.max(initial=high))
-    if kind == "number" and not np.any(values % 1):
-        kind = "yes/no" if (low, high) == (0, 1) else "whole number"
-    with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the largest
-        mean = float(values.mean())
-        mean = mean if math.isfinite(mean) else float(np.sum(values / len(values)))
-        spread = float(np.mean((values - mean) ** 2)) ** 0.5
-    bins = {"edges": ends, "observed": _bins(values, *ends), "completed": _bins(new, *ends)}
-    beyond = np.count_nonzero((new < low) | (new > high))
-    found = {"kind": kind, "lowest": low, "highest": high, "mean": mean, "spread": spread}
-    return found | {"histogram": bins, "beyond_range": beyond}
-
-
-def _bins(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Return how many values each bin holds.
-
-    np.histogram refuses ranges of a few units in the last place and those beyond the largest
-    number; both exist.
-    """
-    width = high / 2 - low / 2
-    place = (values / 2 - low / 2) / width if width > 0 else np.full(len(values), 0.5)
-    return np.bincount(np.minimum((BINS * place).astype(int), BINS - 1), minlength=BINS)
-
-
-def _labels(values: np.ndarray, new: np.ndarray, _: str) -> dict[str, Any]:
-    """Count the most frequent labels among the observed and among the completed cells."""
-    tallies = {"observed": Counter(values.tolist()), "completed": Counter(new.tolist())}
-    top = [label for label, _ in sum(tallies.values(), Counter()).most_common(LABELS)]
-    counts = {name: [tally[label] for label in top] for name, tally in tallies.items()}
-    others = [tally.total() - sum(counts[name]) for name, tally in tallies.items()]
-    names = [clean(label, LETTERS) for label in top]
-    distinct = [len(tallies["observed"])]
-    return {"labels": {"names": names, **counts, "others": others, "distinct": distinct}}
 
 
 def _doubts(
@@ -230,13 +164,13 @@ def _undetermined(fit: Fit, observed: np.ndarray) -> dict[str, Any] | None:
         return None
     rows = np.flatnonzero(~fit.determined)
     emptiest = rows[np.argsort(observed[rows], kind="stable")[:MOST]]
-    first = [{"row": int(row), "observed": observed[row]} for row in emptiest]
+    first = [{"row": row, "observed": observed[row]} for row in emptiest]
     return {"count": len(rows), "first": first}
 
 
 def _counts(columns: list[dict[str, Any]], alone: list[Column], rows: int) -> dict[str, Any]:
     """Return how many cells there are, were missing and are still missing."""
-    left = {name: int(np.count_nonzero(~read().seen)) for name, read in alone}
+    left = {name: np.count_nonzero(~read().seen) for name, read in alone}
     cells = rows * (len(columns) + len(alone))
     missing = sum(column["missing"] for column in columns) + sum(left.values())
     completed = sum(column["completed"] for column in columns)
@@ -258,19 +192,12 @@ def _python(completer: Any, settings: dict[str, Any]) -> str:
     whole = {"N_CHAR_MAX": 10**6} if isinstance(completer, BaseEstimator) else {}
     made = completer.__repr__(**whole)
     kinds = {type(part) for part in (completer, *settings.values())}
-    homes = {kind.__name__: kind.__module__.replace("polycomplete.", "polycomplete._").split("._")
-             for kind in kinds if f"{kind.__name__}(" in made}  # fmt: skip
-    imports = sorted(f"from {homes[name][0]} import {name}" for name in homes)
+    named = {kind.__name__: _home(kind) for kind in kinds if f"{kind.__name__}(" in made}
+    imports = sorted(f"from {home} import {name}" for name, home in named.items())
     lines = [f"completer = {made}", "completed = completer.fit_transform(table)"]
     return "\n".join([*imports, "", *lines])
 
 
-def plain(value: Any) -> Any:
-    """Return the value in plain Python; numbers that are none become None."""
-    if isinstance(value, dict):
-        return {str(key): plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return plain(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _home(kind: type) -> str:
+    """Return the public module from which a class is imported."""
+    return kind.__module__.replace("polycomplete.", "polycomplete._").split("._")[0]

@@ -16,7 +16,7 @@ from typing import Any
 from array_api_compat import array_namespace, device, is_numpy_array
 
 from polycomplete._arrays import Array
-from polycomplete._machine import TILE
+from polycomplete._resources import TILE
 from polycomplete.rows.energy import Quadratic, RowEnergy
 from polycomplete.rows.wide import newton_step, pays
 

@@ -14,7 +14,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from polycomplete._arrays import Array
-from polycomplete._machine import TILE
+from polycomplete._resources import TILE
 from polycomplete.rows.energy import RowEnergy
 from polycomplete.rows.holes import EVEN_ROWS
 

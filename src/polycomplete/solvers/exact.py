@@ -22,8 +22,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from polycomplete._checks import check_numbers
-from polycomplete._machine import free_memory
-from polycomplete.devices import find_device
+from polycomplete._resources import find_device, free_memory
 from polycomplete.kernels import Kernel, Polynomial, typical_distance
 from polycomplete.penalties import Schatten
 from polycomplete.solvers.base import (

@@ -12,7 +12,7 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from polycomplete._arrays import Array
-from polycomplete.devices import Device, find_device
+from polycomplete._resources import Device, find_device
 from polycomplete.kernels import Kernel
 from polycomplete.linear import eigenpairs
 from polycomplete.penalties import Schatten

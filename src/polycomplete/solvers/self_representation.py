@@ -1,11 +1,11 @@
 """Sparse self-representation (Fan & Chow, 2017): every row a sparse combination of the other rows.
 
-The paper minimises ‖C‖₁ + λ/2 ‖X − C X‖², diag(C) = 0, over C and the missing entries of X. Two
+The paper minimizes ‖C‖₁ + λ/2 ‖X − C X‖², diag(C) = 0, over C and the missing entries of X. Two
 formulations differ in what moves the missing entries:
 
-- ``"joint"`` is the paper's: they minimise the sum as well. An entry then also moves for the sake
+- ``"joint"`` is the paper's: they minimize the sum as well. An entry then also moves for the sake
   of the rows that use its row as an atom, and the sum rewards that: some rows grow long, because
-  long atoms need small coefficients. With half of the entries missing, minimisers have a far lower
+  long atoms need small coefficients. With half of the entries missing, minimizers have a far lower
   value than the truth at every λ that was tried, and descent from the truth leaves it. It is here
   for comparison.
 - ``"rows"``, the default: a missing entry answers for the residual of its own row only. It is then
@@ -17,12 +17,22 @@ formulations differ in what moves the missing entries:
 In "rows" no single function falls from round to round. What falls is the objective of the atoms of
 a round; what is watched, and ends a run, is how far the entries are from where their rows want
 them. A round that throws them much farther than an earlier one halves the step.
+
+A row x has coefficients d on atoms A that minimize
+
+    Σⱼ h(dⱼ) + 1/(2γ) |x − d A|²,     h(d) = √(d² + κ²) − κ,
+
+over its observed entries: a lasso whose ℓ1 norm has a small knee κ. A step minimizes the quadratic
+that touches h from above at the current coefficients, Σ d²/(2w) + … with w = √(d² + κ²). It never
+raises the objective, and its linear systems have no more unknowns than the row has observed
+entries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
@@ -30,21 +40,19 @@ from sklearn.base import BaseEstimator
 
 from polycomplete import model_selection
 from polycomplete._checks import check_numbers
-from polycomplete._machine import blas_threads_for
-from polycomplete.scaling import column_spread
+from polycomplete._resources import TILE, blas_threads_for
+from polycomplete.scaling import ColumnScaler
 from polycomplete.solvers.base import Callback, Monitor, Result, Stopped, fill, logger, stages
-from polycomplete.solvers.row_dictionary import (
-    FIRST,
-    KNEE,
-    Atoms,
-    RowDictionary,
-    append_constant,
-    smooth_abs,
-)
 
+#: Below this share of the length of a typical row a coefficient counts by its square.
+KNEE = 1e-2
+#: The first smoothing. At 1 hardly any row has a representation.
+FIRST = 0.5
 END = 1e-7  # the last smoothing of the path that choosing by hiding follows
 WILD, SMALLEST_STEP = 1.5, 1 / 64  # a move so many times the smallest one halves the step
 DESCENTS = 5  # steps of the missing entries in a round of "joint"
+BLOCK_BYTES = 32e6  # of the systems that are solved together
+MOST_STEPS, AT_REST = 100, 1e-3  # of a new row: steps, and the coefficient's move that ends them
 
 
 class SelfRepresentation(BaseEstimator):
@@ -157,8 +165,7 @@ class SelfRepresentation(BaseEstimator):
 
     def _choose(self, X: np.ndarray, mask: np.ndarray, seed: int) -> float:
         """Follow the path with entries hidden; the cautious smoothing where too few can be."""
-        unit = column_spread(X, mask)[1]
-        unit = np.where(unit > 0, unit, 1.0)
+        unit = ColumnScaler.fit(X, mask, "standard").scale
         draws = model_selection.holdouts(mask, seed)
         limit = self.time_limit and self.time_limit / (2 * max(len(draws), 1))
         found = [model_selection.follow(self.path(X, visible, limit), X, hidden, unit)
@@ -262,3 +269,109 @@ def _descend(C: np.ndarray, X: np.ndarray, free: np.ndarray) -> np.ndarray:
         step = np.sum(G**2) / length  # the exact minimum along the gradient
         moved, R = moved - step * G, R - step * along
     return moved
+
+
+def smooth_abs(D: np.ndarray) -> np.ndarray:
+    """Return √(d² + κ²): the weights of the next step."""
+    return np.sqrt(D * D + KNEE * KNEE)
+
+
+def append_constant(
+    X: np.ndarray, mask: np.ndarray, constant: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Append a constant coordinate, always observed; none where it would be 0."""
+    if constant == 0:
+        return X, mask
+    return np.c_[X, np.full(len(X), constant)], np.c_[mask, np.ones(len(X), dtype=bool)]
+
+
+class Atoms:
+    """A dictionary, and the step of coefficients on it."""
+
+    def __init__(self, rows: np.ndarray):
+        self.rows = rows
+        m = rows.shape[1]
+        self.wide, self.block = m > len(rows), 1
+        if not self.wide:
+            #: How many rows go together: tiles, or the last rows take another path through BLAS.
+            self.block = TILE * min(4, int(BLOCK_BYTES / (8 * m * m * TILE))) or 1
+            i, j = np.triu_indices(m)
+            self.products = rows[:, i] * rows[:, j]
+            self.place = np.empty((m, m), dtype=int)  # where the product of two columns stands
+            self.place[i, j] = self.place[j, i] = np.arange(len(i))
+
+    def step(self, W: np.ndarray, X: np.ndarray, mask: np.ndarray, gamma: float) -> np.ndarray:
+        """Minimize Σ d²/(2w) + 1/(2γ) |x − d A|² over the observed entries of each row of X.
+
+        W has the weights of all coefficients; one of zero keeps its coefficient at zero.
+        """
+        if self.wide:
+            return self._step_wide(W, X, mask, gamma)
+        blocks = [slice(begin, begin + self.block) for begin in range(0, len(X), self.block)]
+        return np.concatenate([self._step_tall(W[b], X[b], mask[b], gamma) for b in blocks])
+
+    def _step_tall(
+        self, W: np.ndarray, X: np.ndarray, mask: np.ndarray, gamma: float
+    ) -> np.ndarray:
+        """Solve systems in the observed entries; those of all rows come from one product."""
+        H = (W @ self.products)[:, self.place]
+        H *= mask[:, :, None] & mask[:, None, :]
+        at = np.arange(X.shape[1])
+        H[:, at, at] += np.where(mask, gamma, 1.0)
+        return W * (np.linalg.solve(H, np.where(mask, X, 0)[:, :, None])[:, :, 0] @ self.rows.T)
+
+    def _step_wide(
+        self, W: np.ndarray, X: np.ndarray, mask: np.ndarray, gamma: float
+    ) -> np.ndarray:
+        """Solve systems in the coefficients, which are fewer than the columns."""
+        D = np.empty_like(W)
+        for d, root, x, seen in zip(D, np.sqrt(W), X, mask, strict=True):
+            S = root[:, None] * self.rows[:, seen]
+            d[:] = root * np.linalg.solve(S @ S.T + gamma * np.eye(len(S)), S @ x[seen])
+        return D
+
+
+@dataclass(frozen=True)
+class RowDictionary:
+    """Completed training rows as atoms for further rows, in units of a typical row's length.
+
+    A constant coordinate comes last, where there is one; ``smoothing`` is γ in that unit.
+    """
+
+    atoms: np.ndarray
+    unit: float
+    constant: float
+    smoothing: float
+
+    def complete(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Complete each row by itself from a sparse representation of its observed entries.
+
+        The representation minimizes the objective of the row, with the γ of the fit; the missing
+        entries are what it predicts. A training row finds itself among the atoms and comes back
+        as fitted, up to the smoothing.
+        """
+        atoms, completed = Atoms(self.atoms), X.copy()
+        for begin in range(0, len(X), atoms.block):
+            # The last block is padded: what a row gets must not depend on how many there are.
+            at = np.arange(begin, begin + atoms.block) % len(X)
+            given = np.where(mask[at], X[at], 0) / self.unit
+            rows = at[: len(X) - begin]
+            with blas_threads_for(len(at)):  # nor on how threads share the rows
+                D = self._represent(atoms, *append_constant(given, mask[at], self.constant))
+                found = self.unit * (D @ self.atoms)[: len(rows), : X.shape[1]]
+            completed[rows] = np.where(mask[rows], X[rows], found)
+        return completed, np.zeros(len(X), dtype=bool)
+
+    def _represent(self, atoms: Atoms, X: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        """Take steps until the coefficients rest, those of each row by themselves."""
+        D = np.full((len(X), len(self.atoms)), 1 / len(self.atoms))
+        for gamma in stages(FIRST, self.smoothing):
+            moving = np.ones(len(X), dtype=bool)
+            for _ in range(5 if gamma > self.smoothing else MOST_STEPS):
+                new = atoms.step(smooth_abs(D), X, mask, gamma)
+                moved = np.max(np.abs(new - D), axis=1)
+                D = np.where(moving[:, None], new, D)
+                moving &= moved > AT_REST
+                if not moving.any():
+                    break
+        return D

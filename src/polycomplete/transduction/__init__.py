@@ -1,6 +1,5 @@
 """Labels are one more column with holes: complete them along with the features."""
 
-from polycomplete.transduction.classifier import TransductiveClassifier
-from polycomplete.transduction.regressor import TransductiveRegressor
+from polycomplete.transduction.estimators import TransductiveClassifier, TransductiveRegressor
 
 __all__ = ["TransductiveClassifier", "TransductiveRegressor"]

@@ -10,19 +10,27 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from polycomplete._messages import showing
+from polycomplete._messages import showing, warn
+from polycomplete._resources import in_processes
 from polycomplete.completers import MANY
 from polycomplete.frames import find_missing, to_matrix
 from polycomplete.keeping import Savable
 from polycomplete.kernels import RBF
 from polycomplete.methods import PMC
+from polycomplete.out_of_core import BlockCompleter
 from polycomplete.scaling import ColumnScaler, is_constant
 from polycomplete.solvers import Exact
-from polycomplete.streams import BlockCompleter
 from polycomplete.tables.method import prepared
-from polycomplete.transduction.members import fit_members
-from polycomplete.transduction.search import MULTIPLES, WEIGHTS, Search, Settings
-from polycomplete.transduction.targets import Target
+from polycomplete.transduction.search import (
+    LONG,
+    MULTIPLES,
+    WEIGHTS,
+    Member,
+    Search,
+    Settings,
+    Target,
+    hiding,
+)
 
 ENTRIES = 12_000  # observed entries that are enough to choose by
 #: Rows, however few entries are enough, and the share of their targets that is hidden: where rows
@@ -31,32 +39,31 @@ FEWEST, HIDE = 450, 0.5
 FEWEST_APART, HIDE_APART = 600, 0.25
 PLENTY = 200  # known targets that are enough to learn from them alone
 CLEAR = 0.75  # ... if this share of their features is observed
-ENOUGH = 100  # hidden targets to judge by
-MOST_DRAWS = 3
 #: Settings to average, and entries of X from which on one has to do: the more rows there are, the
 #: better their targets tell settings apart, and the longer a fit takes.
 MEMBERS, LARGE = 3, 100_000
 
 
 class BaseTransducer(Savable, BaseEstimator):
-    """The part that does not depend on the kind of target.
+    """The part that does not depend on the kind of target."""
 
-    A subclass reads y, and says by ``_strata`` which rows belong together where some are drawn.
-
-    Examples
-    --------
-    >>> from polycomplete import TransductiveClassifier
-    >>> isinstance(TransductiveClassifier(), BaseTransducer)
-    True
-    """
-
-    method: Any
-    label_weight: float | str
-    average: int | str
-    learn_from: str
-    max_rows: int
-    random_state: Any
-    verbose: int
+    def __init__(
+        self,
+        method: Any = None,
+        label_weight: float | str = "auto",
+        average: int | str = "auto",
+        learn_from: str = "auto",
+        max_rows: int = 3000,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ):
+        self.method = method
+        self.label_weight = label_weight
+        self.average = average
+        self.learn_from = learn_from
+        self.max_rows = max_rows
+        self.random_state = random_state
+        self.verbose = verbose
 
     def _fit(self, X: Any, target: Target, y: np.ndarray, known: np.ndarray) -> np.ndarray:
         """Complete the target; return it for all rows, decoded."""
@@ -66,16 +73,16 @@ class BaseTransducer(Savable, BaseEstimator):
         rng = np.random.default_rng(seed)
         method = prepared(_default(len(y)) if self.method is None else self.method, seed, 0)
         apart = self._apart(method, mask, known)
-        train = self._training_rows(y, known, apart, rng)
+        train = self._training_rows(target.groups(y), known, apart, rng)
         self._take_features(matrix, mask, train)
-        features, mask = self._features(matrix, mask), mask[:, self._seen]
-        self._target = target
+        features, self._target = self._features(matrix, mask), target
         with showing(self.verbose):
-            chosen, search = self._choose(method, features, mask, y, known, apart, rng)
+            chosen, search = self._choose(method, features, y, known, apart, rng)
             self._calibrate(chosen, search)
-            block = np.full((len(y), target.width), np.nan)
+            block = np.full((len(y), len(target.centre)), np.nan)
             block[known] = target.encode(y[known])
-            return self._fit_members(method, chosen, features, block, train)
+            members = [each.member(method) for each in chosen]
+            return self._fit_members(members, features, block, train)
 
     def _apart(self, method: Any, mask: np.ndarray, known: np.ndarray) -> bool:
         """Return whether the surface is learned from the rows with a target alone.
@@ -90,12 +97,12 @@ class BaseTransducer(Savable, BaseEstimator):
         return enough and isinstance(method, BlockCompleter)
 
     def _training_rows(
-        self, y: np.ndarray, known: np.ndarray, apart: bool, rng: np.random.Generator
+        self, groups: np.ndarray, known: np.ndarray, apart: bool, rng: np.random.Generator
     ) -> np.ndarray:
         """Return the rows that the surface is learned from: those with a target come first."""
-        if len(y) <= self.max_rows and not apart:
-            return np.arange(len(y))
-        train = self._drawn(np.flatnonzero(known), y, self.max_rows, rng)
+        if len(known) <= self.max_rows and not apart:
+            return np.arange(len(known))
+        train = draw_rows(np.flatnonzero(known), groups, self.max_rows, rng)
         room = 0 if apart else max(0, self.max_rows - len(train))
         others = rng.choice(np.flatnonzero(~known), room, replace=False)
         return np.sort(np.concatenate([train, others]))
@@ -110,24 +117,60 @@ class BaseTransducer(Savable, BaseEstimator):
             )
         self._scaler = ColumnScaler.fit(matrix[:, self._seen], mask[:, self._seen], "standard")
 
-    def _fit_members(
+    def _features(self, matrix: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        """Return the features that take part, scaled, NaN where missing."""
+        matrix, mask = matrix[:, self._seen], mask[:, self._seen]
+        return np.where(mask, self._scaler.apply_observed(matrix, mask), np.nan)
+
+    def _choose(
         self,
         method: Any,
-        chosen: list[Settings],
         features: np.ndarray,
-        block: np.ndarray,
-        train: np.ndarray,
+        y: np.ndarray,
+        known: np.ndarray,
+        apart: bool,
+        rng: np.random.Generator,
+    ) -> tuple[list[Settings], Search | None]:
+        """Choose what was left to be chosen, on rows whose target is known."""
+        mask, groups = ~np.isnan(features), self._target.groups(y)
+        weights = list(WEIGHTS) if self.label_weight == "auto" else [float(self.label_weight)]
+        multiples: list[float | None] = [None]
+        if _is_default(method.get_params(deep=False)):
+            multiples = list(MULTIPLES)
+        per_row = max(1.0, float(mask[known].sum(axis=1).mean()))
+        fewest, share = (FEWEST_APART, HIDE_APART) if apart else (FEWEST, HIDE)
+        rows = draw_rows(np.flatnonzero(known), groups, max(fewest, int(ENTRIES / per_row)), rng)
+        varying = ~is_constant(np.nan_to_num(features[rows]), mask[rows])
+        rows = rows[mask[rows][:, varying].any(axis=1)]
+        draws = hiding(groups[rows], share, rng) if len(np.unique(y[rows])) > 1 else []
+        if not draws:
+            return [Settings(weights[0], multiples[0])], None
+        search = Search(method, features[rows][:, varying], self._target, y[rows], draws, apart)
+        few = MEMBERS if features.size < LARGE else 1
+        most = few if self.average == "auto" else int(self.average)
+        return search.best(weights, multiples, most), search
+
+    def _calibrate(self, chosen: list[Settings], search: Search | None) -> None:
+        """Learn from what comes back for known targets that were hidden, where any were."""
+
+    def _fit_members(
+        self, members: list[Member], features: np.ndarray, block: np.ndarray, train: np.ndarray
     ) -> np.ndarray:
-        """Fit the method with all settings; return the target of all rows, decoded."""
-        members = [each.member(method) for each in chosen]
-        self.members_, found = fit_members(members, features[train], block[train], self._target)
+        """Fit all members; return the mean of their answers for all rows.
+
+        Only the first, the best, shows its warnings: the others are some of several.
+        """
+        cases = [(member, features[train], block[train], self._target) for member in members]
+        done = in_processes(Member.fitted, cases, features[train].size >= LONG)
+        for message, kind in done[0][2]:
+            warn(message, kind)
+        self.members_ = [member for member, _, _ in done]
         self.label_weight_, self.method_ = self.members_[0].weight, self.members_[0].method
-        if len(train) == len(features):
-            return found
-        rest = np.ones(len(features), dtype=bool)
-        rest[train] = False
-        answers = np.empty((len(features), *found.shape[1:]))
-        answers[train], answers[rest] = found, self._answer(features[rest])
+        answers = np.empty((len(features), block.shape[1]))
+        answers[train] = np.mean([answer for _, answer, _ in done], axis=0)
+        rest = np.setdiff1d(np.arange(len(features)), train)
+        if len(rest):
+            answers[rest] = self._answer(features[rest])
         return answers
 
     def _answer(self, features: np.ndarray) -> np.ndarray:
@@ -146,68 +189,6 @@ class BaseTransducer(Savable, BaseEstimator):
             row[0, self._seen[:1]] = self._scaler.centre[:1]
             self.predict(row)
 
-    def _calibrate(self, chosen: list[Settings], search: Search | None) -> None:
-        """Learn from what comes back for known targets that were hidden, where any were."""
-
-    def _strata(self, y: np.ndarray) -> np.ndarray:
-        """Return the number of the group that each known target belongs to."""
-        return np.zeros(len(y), dtype=int)
-
-    def _choose(
-        self,
-        method: Any,
-        features: np.ndarray,
-        mask: np.ndarray,
-        y: np.ndarray,
-        known: np.ndarray,
-        apart: bool,
-        rng: np.random.Generator,
-    ) -> tuple[list[Settings], Search | None]:
-        """Choose what was left to be chosen, on rows whose target is known."""
-        given = None if isinstance(self.label_weight, str) else float(self.label_weight)
-        weights = list(WEIGHTS) if given is None else [given]
-        most = self._most(features.size)
-        multiples: list[float | None] = [None]
-        if _is_default(method.get_params(deep=False)):
-            multiples = list(MULTIPLES)
-        per_row = max(1.0, float(mask[known].sum(axis=1).mean()))
-        fewest = FEWEST_APART if apart else FEWEST
-        rows = self._drawn(np.flatnonzero(known), y, max(fewest, int(ENTRIES / per_row)), rng)
-        varying = ~is_constant(np.nan_to_num(features[rows]), mask[rows])
-        rows = rows[mask[rows][:, varying].any(axis=1)]
-        share = HIDE_APART if apart else HIDE
-        draws = _draws(self._strata(y[rows]), share, rng) if len(np.unique(y[rows])) > 1 else []
-        if not draws:
-            return [Settings(weights[0], multiples[0], None, np.nan)], None
-        search = Search(method, features[rows][:, varying], self._target, y[rows], draws, apart)
-        return search.best(weights, multiples, most), search
-
-    def _most(self, entries: int) -> int:
-        """Return how many settings may be averaged."""
-        if not isinstance(self.average, str):
-            return int(self.average)
-        return MEMBERS if entries < LARGE else 1
-
-    def _drawn(
-        self, rows: np.ndarray, y: np.ndarray, most: int, rng: np.random.Generator
-    ) -> np.ndarray:
-        """Return some of the rows, of small groups more than their share, of each at least one."""
-        if len(rows) <= most:
-            return rows
-        strata = self._strata(y[rows])
-        places, sizes = np.unique(strata, return_inverse=True, return_counts=True)[1:]
-        # A group's chance grows with the root of its size, up to all of its rows.
-        luck = rng.random(len(rows)) * np.sqrt(sizes[places])
-        order = np.argsort(luck, kind="stable")
-        luck[order[np.unique(places[order], return_index=True)[1]]] = -1  # the first of each group
-        return np.sort(rows[np.argsort(luck, kind="stable")[: max(most, len(sizes))]])
-
-    def _features(self, matrix: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        """Return the features that take part, scaled, NaN where missing."""
-        matrix, mask = matrix[:, self._seen], mask[:, self._seen]
-        scaled = self._scaler.apply(np.where(mask, matrix, self._scaler.centre))
-        return np.where(mask, scaled, np.nan)
-
     def _check_lengths(self, X: Any, y: Any) -> None:
         """Refuse y of another length than X, and none at all."""
         if y is None:
@@ -218,20 +199,20 @@ class BaseTransducer(Savable, BaseEstimator):
         check_consistent_length(to_matrix(X), y)
 
     def _check(self) -> None:
-        given = self.label_weight
-        if given != "auto" and not (isinstance(given, Real) and 0 < float(given) < np.inf):
-            raise ValueError(f'label_weight must be "auto" or a positive number, got {given!r}.')
-        count = self.average
-        if count != "auto" and not (isinstance(count, Integral) and count >= 1):
-            raise ValueError(f'average must be "auto" or a positive whole number, got {count!r}.')
-        if self.learn_from not in ("auto", "all", "labelled"):
-            raise ValueError(
-                f'learn_from must be "auto", "all" or "labelled", got {self.learn_from!r}.'
-            )
-        if not isinstance(self.max_rows, Integral) or self.max_rows < 1:
-            raise ValueError(f"max_rows must be a positive whole number, got {self.max_rows!r}.")
+        weight = self.label_weight
+        good = weight == "auto" or (isinstance(weight, Real) and 0 < float(weight) < np.inf)
+        self._need(good, "label_weight", '"auto" or a positive number')
+        good = self.average == "auto" or _is_count(self.average)
+        self._need(good, "average", '"auto" or a positive whole number')
+        good = self.learn_from in ("auto", "all", "labelled")
+        self._need(good, "learn_from", '"auto", "all" or "labelled"')
+        self._need(_is_count(self.max_rows), "max_rows", "a positive whole number")
         if not (self.method is None or hasattr(self.method, "fit_transform")):
             raise TypeError(f"method must be a completer or an imputer, got {self.method!r}.")
+
+    def _need(self, good: bool, name: str, what: str) -> None:
+        if not good:
+            raise ValueError(f"{name} must be {what}, got {getattr(self, name)!r}.")
 
     def _validate(self, X: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
         matrix = check_array(
@@ -250,6 +231,24 @@ class BaseTransducer(Savable, BaseEstimator):
         return tags
 
 
+def draw_rows(
+    rows: np.ndarray, groups: np.ndarray, most: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return some of the rows, of small groups more than their share, of each at least one."""
+    if len(rows) <= most:
+        return rows
+    places, sizes = np.unique(groups[rows], return_inverse=True, return_counts=True)[1:]
+    # A group's chance grows with the root of its size, up to all of its rows.
+    luck = rng.random(len(rows)) * np.sqrt(sizes[places])
+    order = np.argsort(luck, kind="stable")
+    luck[order[np.unique(places[order], return_index=True)[1]]] = -1  # the first of each group
+    return np.sort(rows[np.argsort(luck, kind="stable")[: max(most, len(sizes))]])
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, Integral) and int(value) >= 1
+
+
 def _default(rows: int) -> PMC:
     """Return what completes where nobody says it.
 
@@ -262,17 +261,3 @@ def _default(rows: int) -> PMC:
 def _is_default(params: dict[str, Any]) -> bool:
     """Return whether a method has a kernel of which nobody has said how wide it is to be."""
     return "kernel" in params and repr(params["kernel"]) in ("None", repr(RBF()))
-
-
-def _draws(strata: np.ndarray, share: float, rng: np.random.Generator) -> list[np.ndarray]:
-    """Return which known targets are hidden, several times where they are few."""
-    hidden: list[np.ndarray] = []
-    while len(hidden) < MOST_DRAWS and sum(map(np.count_nonzero, hidden)) < ENOUGH:
-        draw = np.zeros(len(strata), dtype=bool)
-        for stratum in np.unique(strata):
-            rows = rng.permutation(np.flatnonzero(strata == stratum))
-            draw[rows[: int(share * len(rows) + rng.random() * (len(rows) > 1))]] = True
-        if not draw.any():
-            break
-        hidden.append(draw)
-    return hidden

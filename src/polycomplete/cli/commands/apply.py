@@ -10,10 +10,10 @@ import typer
 from polycomplete.cli.app import command
 from polycomplete.cli.options import Force, Output, Source
 from polycomplete.cli.talk import Talk
-from polycomplete.files.reading import Reading
+from polycomplete.files.table import Reading
 
 if TYPE_CHECKING:
-    from polycomplete.files import Table
+    from polycomplete.files.table import Table
 
 __all__: list[str] = []
 
@@ -112,7 +112,7 @@ def _as_kind(given: Table, name: str, kind: str) -> Any:
     import polars as pl
 
     from polycomplete.cli.failures import UNREADABLE, Failure
-    from polycomplete.files.cells import UNKNOWN, without
+    from polycomplete.files.table import UNKNOWN, without
 
     column = given.frame[name]
     if kind in ("categorical", "ordered"):

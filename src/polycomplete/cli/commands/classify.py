@@ -9,10 +9,10 @@ import typer
 from polycomplete.cli.app import command
 from polycomplete.cli.options import Force, Ids, Method, Output, Seed, Source
 from polycomplete.cli.talk import Talk
-from polycomplete.files.reading import Reading
+from polycomplete.files.table import Reading
 
 if TYPE_CHECKING:
-    from polycomplete.files import Table
+    from polycomplete.files.table import Table
 
 __all__: list[str] = []
 

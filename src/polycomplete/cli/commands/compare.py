@@ -9,7 +9,7 @@ import typer
 from polycomplete.cli.app import command
 from polycomplete.cli.options import METHODS, Ids, Seed, Source
 from polycomplete.cli.talk import Talk
-from polycomplete.files.reading import Reading
+from polycomplete.files.table import Reading
 
 __all__: list[str] = []
 

@@ -13,10 +13,10 @@ import typer
 from polycomplete.cli.app import command
 from polycomplete.cli.options import Force, Ids, Method, Output, Seed, Source
 from polycomplete.cli.talk import Talk
-from polycomplete.files.reading import Reading
+from polycomplete.files.table import Reading
 
 if TYPE_CHECKING:
-    from polycomplete.files import Table
+    from polycomplete.files.table import Table
 
 __all__: list[str] = []
 
@@ -225,7 +225,7 @@ def _facts(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write_report(content: bytes, path: str, force: bool, talk: Talk) -> None:
-    from polycomplete.files import written_whole
+    from polycomplete.files.whole import written_whole
 
     try:
         with written_whole(path, force=force) as file:
@@ -256,7 +256,8 @@ def _write(
     made: Table, output: str, model: bytes | None, save: str | None, force: bool, talk: Talk
 ) -> None:
     """Write table and model, both or none."""
-    from polycomplete.files import write_table, written_whole
+    from polycomplete.files import write_table
+    from polycomplete.files.whole import written_whole
 
     if model is None or save is None:
         write_table(made, output, force=force)

@@ -9,6 +9,13 @@
 4. Rows with few observed entries get the mean of their plausible completions.
 
 Many rows: the atoms are learned on ``max_rows`` of them, the others are completed one by one.
+
+Rows may come in batches. The memory is a bounded sample of the rows seen so far, each row as likely
+as any other, with what was observed of them. A batch is completed with the atoms as they are; then
+its rows, the rows in memory and the atoms move together for a while. As long as the memory still
+fills up, the atoms are learned from the beginning each time the number of rows has doubled: the
+first batches determine neither the atoms nor β, and all these fits together cost about as much as
+the last two.
 """
 
 from __future__ import annotations
@@ -23,10 +30,10 @@ from sklearn.base import BaseEstimator
 from polycomplete import model_selection
 from polycomplete._checks import check_numbers
 from polycomplete.kernels import RBF, Kernel
-from polycomplete.scaling import column_spread
+from polycomplete.scaling import ColumnScaler
 from polycomplete.solvers.base import Callback, Monitor, Result, Stopped, logger, stages
+from polycomplete.solvers.factorisation.descent import ROUND, FactorisationRun
 from polycomplete.solvers.factorisation.dictionary import Dictionary
-from polycomplete.solvers.factorisation.run import ROUND, FactorisationRun
 
 FIRST = 1.0  # the first β of the warm-up
 COARSE = 1e-6  # its last; below, drawn atoms are too few to tell right from wrong
@@ -35,11 +42,11 @@ LEAST = 1e-12  # less would be lost in rounding
 RESUME = 100.0  # a warm-up that is taken up again begins so many times above its end
 AGAIN = 4  # its sweeps in each factor of ten
 ENOUGH = 4.0  # a mean energy of so many β: now the number of atoms limits, not β
-FEWEST_ATOMS, MOST_ATOMS = 40, 300  # of "auto"; a step costs r³
 SLACK = 0.03  # within this of the lowest error the coarsest β wins
 CERTAIN = 500  # so many hidden entries tell an error to about that, 1/√(2N)
 DRAWS = 3  # hidings at most
 FEW = 0.01  # share of rows that may have moved without the others sweeping again
+ROUNDS = 2  # of the descent with each batch
 
 
 class KernelFactorisation(BaseEstimator):
@@ -122,7 +129,7 @@ class KernelFactorisation(BaseEstimator):
         some = np.arange(len(X))
         if len(X) > self.max_rows:
             some = np.sort(rng.choice(len(X), int(self.max_rows), replace=False))
-        run = self.start(X[some], mask[some], kernel, monitor, rng)
+        run = FactorisationRun(X[some], mask[some], kernel, self.n_atoms, monitor, rng)
         try:
             stop = self._learn(run, *self._begin(run, seed))
         except Stopped as ended:
@@ -150,7 +157,8 @@ class KernelFactorisation(BaseEstimator):
         Choosing β by hiding entries follows this path. It ends early where time runs out.
         """
         self.check()
-        run = self.start(X, mask, kernel, Monitor(time_limit), np.random.default_rng(seed))
+        monitor, rng = Monitor(time_limit), np.random.default_rng(seed)
+        run = FactorisationRun(X, mask, kernel, self.n_atoms, monitor, rng)
         beta = FIRST
         try:
             for i, beta in enumerate(stages(FIRST, COARSE, 10 ** (1 / self.sweeps))):
@@ -159,21 +167,6 @@ class KernelFactorisation(BaseEstimator):
                     yield beta, run.X
         except Stopped:
             yield beta, run.X
-
-    def start(
-        self,
-        X: np.ndarray,
-        mask: np.ndarray,
-        kernel: Kernel,
-        monitor: Monitor,
-        rng: np.random.Generator,
-    ) -> FactorisationRun:
-        """Return a run that stands at its beginning."""
-        X = np.where(mask, X, 0.0)
-        auto = min(max(2 * X.shape[1], FEWEST_ATOMS), MOST_ATOMS)
-        count = auto if isinstance(self.n_atoms, str) else int(self.n_atoms)
-        resolved = kernel.resolve(X, mask)
-        return FactorisationRun(X, mask, resolved, count, monitor, rng)
 
     def _begin(self, run: FactorisationRun, seed: int) -> tuple[float, float]:
         """Bring a run to the end of its warm-up; return where that and the descent end."""
@@ -207,8 +200,7 @@ class KernelFactorisation(BaseEstimator):
         draws = model_selection.holdouts(run.mask, seed, CERTAIN, DRAWS)
         if not draws:
             return model_selection.CAUTIOUS, run.X
-        spread = column_spread(run.X, run.mask)[1]
-        unit = np.where(spread > 0, spread, 1.0)
+        unit = ColumnScaler.fit(run.X, run.mask, "standard").scale
         # At most half of the time that is given goes into choosing.
         limit = self.time_limit and self.time_limit / (2 * len(draws))
         choices: list[model_selection.Choice] = []
@@ -251,3 +243,103 @@ def _is_sparse(mask: np.ndarray) -> np.ndarray:
     """Return which rows have at most half of the usual number of observed entries."""
     count = mask.sum(axis=1)
     return (count <= np.median(count) / 2) & (count < mask.shape[1])
+
+
+def partial_solve(
+    solver: KernelFactorisation,
+    model: Dictionary | None,
+    X: np.ndarray,
+    mask: np.ndarray,
+    kernel: Kernel = RBF(),
+    seed: int = 0,
+) -> tuple[Dictionary, Result]:
+    """Learn from a batch of rows, and complete them.
+
+    Parameters
+    ----------
+    solver : KernelFactorisation
+        The method; ``memory`` bounds the rows that are kept.
+    model : Dictionary or None
+        What was learned before; it is not changed. None for the first batch.
+    X, mask : ndarrays of shape (n, m)
+        The rows, and True where observed.
+    kernel : Kernel, default=RBF()
+        Used, and "auto" resolved, whenever the atoms are learned from the beginning.
+    seed : int, default=0
+        Seed of the first batch.
+
+    Returns
+    -------
+    model : Dictionary
+        What has been learned so far.
+    result : Result
+        With the completed batch.
+
+    Examples
+    --------
+    >>> from polycomplete import datasets, masks, metrics
+    >>> X = datasets.make_polynomial_manifold(200, 10, random_state=0)
+    >>> mask = masks.uniform(X.shape, 0.7, random_state=0)
+    >>> solver, model = KernelFactorisation(), None
+    >>> for batch in np.split(np.arange(200), 4):
+    ...     model, result = partial_solve(solver, model, X[batch], mask[batch])
+    >>> metrics.rse(X, model.complete(X, mask)[0], mask) < 0.05
+    True
+    """
+    if model is None:
+        return solver.solve(X, mask, kernel, seed)
+    solver.check()
+    rng = np.random.default_rng([model.seed, model.seen])
+    old = _others(model, X, mask)
+    if model.learned >= solver.memory or len(old) + len(X) < 2 * model.learned:
+        return _go_on(solver, model, old, X, mask, rng)
+    # Learn from the rows in memory and the batch as if they had come together.
+    rows, known = np.vstack([model.rows[old], X]), np.vstack([model.mask[old], mask])
+    renewed, result = solver.solve(rows, known, kernel, int(rng.integers(2**31)))
+    result.X, result.ambiguous = result.X[len(old) :], result.ambiguous[len(old) :]
+    return replace(renewed, seen=model.seen + len(X), seed=model.seed), result
+
+
+def _others(model: Dictionary, X: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Return which rows in memory are not in the batch: a row that comes again counts once."""
+
+    def names(rows: np.ndarray, seen: np.ndarray) -> list[bytes]:
+        known = np.where(seen, rows, 0.0)
+        return [x.tobytes() + s.tobytes() for x, s in zip(known, seen, strict=True)]
+
+    batch = set(names(X, mask))
+    fresh = [name not in batch for name in names(model.rows, model.mask)]
+    return np.flatnonzero(fresh)
+
+
+def _go_on(
+    solver: KernelFactorisation,
+    model: Dictionary,
+    old: np.ndarray,
+    X: np.ndarray,
+    mask: np.ndarray,
+    rng: np.random.Generator,
+) -> tuple[Dictionary, Result]:
+    """Complete the batch, then let its rows, those in memory and the atoms move together."""
+    monitor, memory, total = Monitor(solver.time_limit, solver.callback), int(solver.memory), len(X)
+    completed, ambiguous = model.complete(X, mask)
+    # The mean of several places lies on no surface: nothing to learn from such a row.
+    new = np.sort(rng.permutation(np.flatnonzero(~ambiguous))[:memory])
+    model, stop = replace(model, seen=model.seen + total), "converged"
+    if len(old) + len(new):
+        rows = np.vstack([model.rows[old], completed[new]])
+        seen = np.vstack([model.mask[old], mask[new]])
+        run = FactorisationRun(rows, seen, model.kernel, solver.n_atoms, monitor, rng)
+        run.X, run.atoms, run.scale = rows, model.atoms, model.scale
+        try:
+            stop = run.converge(model.beta, ROUNDS * ROUND, solver.tol)
+        except Stopped as ended:
+            stop = ended.reason
+        completed[new] = run.X[len(old) :]
+        # A row in memory stands for many that were forgotten, a row of the batch for few.
+        earlier = (model.seen - total) / max(len(model.rows), 1)
+        weight = np.repeat([earlier, total / max(len(new), 1)], [len(old), len(new)])
+        size = min(memory, len(rows))
+        kept = np.sort(rng.choice(len(rows), size, replace=False, p=weight / weight.sum()))
+        model = replace(model, atoms=run.atoms, rows=run.X[kept], mask=seen[kept]).judging(run.X)
+    return model, monitor.result(completed, stop, model.kernel, ambiguous)

@@ -24,11 +24,18 @@ from sklearn.base import BaseEstimator
 
 from polycomplete import model_selection
 from polycomplete._checks import check_numbers
-from polycomplete._machine import free_memory
+from polycomplete._resources import free_memory
 from polycomplete.solvers.base import Callback, Monitor, Result, Stopped, logger
-from polycomplete.solvers.lifting.rank import CAUTIOUS, Search, largest, most, ranks
-from polycomplete.solvers.lifting.rows import LiftedModel
-from polycomplete.solvers.lifting.run import EXPLAINED, Run
+from polycomplete.solvers.lifting.run import (
+    CAUTIOUS,
+    EXPLAINED,
+    Run,
+    Search,
+    largest,
+    most,
+    ranks,
+)
+from polycomplete.solvers.lifting.space import LiftedModel
 
 #: For the memory: M × M numbers for each row (the preconditioner, the space and copies of both),
 #: Gram matrices alive at once, and bytes of what is held for blocks of rows.

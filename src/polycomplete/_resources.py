@@ -1,0 +1,308 @@
+"""What the machine has to give: memory, cores, BLAS threads, and devices where arrays live.
+
+The numerical code is written against the array API and runs wherever its arrays are. What differs
+between libraries and is not arithmetic stands here: the way to a GPU and back, what is free
+there, and how copies of one block overlap with the work on another.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import platform
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_torch_array
+from joblib import Parallel, cpu_count, delayed
+from joblib.parallel import get_active_backend
+from threadpoolctl import ThreadpoolController, threadpool_info
+
+from polycomplete._version import __version__
+
+__all__ = ["show_versions"]
+
+# Below this many rows the products of a step are too small to share between BLAS threads: on two
+# cores that never paid, and on a busy machine it was many times slower (make bench-threads).
+SMALL = 1200
+#: Rows that the widest of OpenBLAS's kernels takes at once. In a product of a multiple of them, by
+#: one thread, all rows take the same path: the bits of a row do not depend on its place.
+TILE = 24
+MANY_ENTRIES = 10_000_000  # of a matrix, from which on threads pay for one pass over it
+PART_ENTRIES = 2**20  # of it that are worked on at a time
+DEVICE = re.compile(r"(?:torch:)?(cpu|cuda(?::(\d+))?)")
+LIBRARIES = [
+    "numpy", "scipy", "scikit-learn", "array-api-compat", "narwhals",
+    "polars", "pandas", "pyarrow", "fastexcel", "xlsxwriter",
+    "skops", "typer", "rich", "matplotlib", "jinja2", "dask", "torch",
+]  # fmt: skip
+
+Part = TypeVar("Part")
+Done = TypeVar("Done")
+
+
+def free_memory() -> int:
+    """Return the bytes that can be taken without swapping, as far as the system tells."""
+    known = [limit for limit in (_meminfo(), _cgroup()) if limit is not None]
+    if known:
+        return min(known)
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 4 * 2**30  # a system that does not tell: assume a small machine
+
+
+def _meminfo() -> int | None:
+    try:
+        found = re.search(r"MemAvailable:\s*(\d+)", Path("/proc/meminfo").read_text())
+    except OSError:
+        return None
+    return int(found[1]) * 1024 if found else None
+
+
+def _cgroup() -> int | None:
+    """Return what is left of a container's own limit."""
+    folder = Path("/sys/fs/cgroup")
+    try:
+        limit = (folder / "memory.max").read_text().strip()
+        used = int((folder / "memory.current").read_text())
+        stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+    except (OSError, ValueError):
+        return None
+    # Files that were read stay in memory only as long as nobody needs it.
+    used -= int(stat.get("inactive_file", 0))
+    return None if limit == "max" else max(int(limit) - used, 0)
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return int(cpu_count())
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()  # looking for the loaded libraries takes milliseconds: once
+
+
+def blas_threads(count: int) -> AbstractContextManager[Any]:
+    """Keep BLAS to so many threads, from now on to the end of the block."""
+    return _controller().limit(limits=count, user_api="blas")
+
+
+def blas_threads_for(n_rows: int) -> AbstractContextManager[Any]:
+    """Keep BLAS to one thread while a problem is small."""
+    return blas_threads(1) if n_rows < SMALL else nullcontext()
+
+
+def is_worker() -> bool:
+    """Return whether others work beside this one: a process or a task of joblib's among several."""
+    return multiprocessing.parent_process() is not None or get_active_backend()[0].nesting_level > 0
+
+
+def in_processes(
+    work: Callable[..., Done], cases: Sequence[tuple[Any, ...]], long: bool
+) -> list[Done]:
+    """Call with each case's arguments: by processes if that takes long and this is none."""
+    jobs = min(cores(), len(cases))
+    if jobs < 2 or not long or is_worker():
+        return [work(*case) for case in cases]
+    return list(Parallel(n_jobs=jobs)(delayed(work)(*case) for case in cases))
+
+
+def by_rows(work: Callable[[slice], Done], shape: tuple[int, ...]) -> Iterator[Done]:
+    """Map over parts of the rows of a matrix, by threads where it is so large that this pays."""
+    n, m = shape
+    size = max(1, PART_ENTRIES // max(m, 1))
+    parts = [slice(begin, begin + size) for begin in range(0, max(n, 1), size)]
+    if n * m < MANY_ENTRIES or cores() == 1:
+        yield from map(work, parts)
+        return
+    with ThreadPoolExecutor(cores()) as executor:
+        yield from executor.map(work, parts)
+
+
+def chosen(
+    mask: np.ndarray, one: np.ndarray, other: np.ndarray, into: np.ndarray | None = None
+) -> np.ndarray:
+    """Return float64 numbers, of the first array where the mask is True, else of the second."""
+    result = np.empty(mask.shape) if into is None else into
+    other = np.broadcast_to(other, mask.shape)
+
+    def work(part: slice) -> None:
+        result[part] = np.where(mask[part], one[part], other[part])
+
+    for _ in by_rows(work, mask.shape):
+        pass
+    return result
+
+
+class Device:
+    """The host: arrays are NumPy's, and go nowhere."""
+
+    #: Whether arrays leave the memory of the host.
+    is_host = True
+    #: Parts of the data that are worked on or travel at a time.
+    at_once = 1
+
+    def put(self, A: np.ndarray) -> Any:
+        """Return the array where the work is done."""
+        return A
+
+    def get(self, A: Any) -> np.ndarray:
+        """Return an array from there as NumPy's."""
+        return np.asarray(A)
+
+    def copy(self, A: Any, into: np.ndarray) -> None:
+        """Write an array from there into one of the host."""
+        into[...] = self.get(A)
+
+    def free_memory(self) -> int:
+        """Return the bytes that are free there."""
+        return free_memory()
+
+    def each(self, work: Callable[[Part], Done], parts: Iterable[Part]) -> Iterator[Done]:
+        """Work on one part after the other, in their order."""
+        return map(work, parts)
+
+
+class TorchDevice(Device):
+    """A device as PyTorch names it: a GPU, or the CPU by PyTorch's own routines.
+
+    Parts of the data travel while others are worked on.
+    """
+
+    is_host = False
+    at_once = 2
+
+    def __init__(self, name: str):
+        self.torch = import_module("torch")
+        self.device = self.torch.device(name)
+        # PyTorch loads its solvers when the first is called, which two threads must not do at once.
+        self.torch.linalg.inv(self.torch.eye(2, device=self.device))
+
+    def put(self, A: np.ndarray) -> Any:
+        """Return a tensor on the device."""
+        return self.torch.asarray(np.ascontiguousarray(A), device=self.device, copy=True)
+
+    def get(self, A: Any) -> np.ndarray:
+        """Return a tensor as a NumPy array."""
+        return A.cpu().numpy()
+
+    def copy(self, A: Any, into: np.ndarray) -> None:
+        """Write a tensor into an array, without another one in between."""
+        self.torch.from_numpy(into).copy_(A)
+
+    def free_memory(self) -> int:
+        """Return what the device has left."""
+        cuda = self.device.type == "cuda"
+        return self.torch.cuda.mem_get_info(self.device)[0] if cuda else free_memory()
+
+    def each(self, work: Callable[[Part], Done], parts: Iterable[Part]) -> Iterator[Done]:
+        """Work on parts by a few threads, each with a queue of its own on the GPU."""
+        coming = iter(parts)
+        with ThreadPoolExecutor(self.at_once, initializer=self._open_queue) as executor:
+            running = [executor.submit(work, part) for part in islice(coming, self.at_once)]
+            while running:
+                yield running.pop(0).result()
+                running += [executor.submit(work, part) for part in islice(coming, 1)]
+
+    def _open_queue(self) -> None:
+        if self.device.type == "cuda":
+            self.torch.cuda.set_stream(self.torch.cuda.Stream(self.device))
+
+
+def find_device(name: str | None) -> Device:
+    """Return the device of a name: "cpu" or None for NumPy's, "cuda" and "torch:cpu" by PyTorch."""
+    if name is None or name == "cpu":
+        return Device()
+    found = DEVICE.fullmatch(str(name))
+    if found is None:
+        raise ValueError(f'device must be "cpu", "cuda" or "cuda:1" and the like, got {name!r}.')
+    if find_spec("torch") is None:
+        raise ImportError(
+            f"device={name!r} needs PyTorch; install it by python -m pip install torch."
+        )
+    kind, number = found[1], int(found[2] or 0)
+    if kind == "cpu":
+        return TorchDevice("cpu")
+    if number >= _count():
+        raise RuntimeError(
+            f"device={name!r}: PyTorch found {_count()} GPUs here; use "
+            'device="cpu", or a build of PyTorch and a driver that fit the GPU.'
+        )
+    return TorchDevice(f"cuda:{number}")
+
+
+def _count() -> int:
+    """Return how many GPUs PyTorch sees."""
+    try:
+        return import_module("torch").cuda.device_count()
+    except Exception:  # no PyTorch, no driver, or one that does not fit
+        return 0
+
+
+def any_card() -> str | None:
+    """Return the name of a GPU that can be used, None where there is none."""
+    return "cuda" if _count() else None
+
+
+def name_of(X: Any) -> str | None:
+    """Return the name of the GPU a tensor lies on; None for the host."""
+    return f"cuda:{X.get_device()}" if is_torch_array(X) and X.is_cuda else None
+
+
+def to_host(X: Any) -> np.ndarray:
+    """Return an array of PyTorch, or another library that NumPy can read, as NumPy's."""
+    return X.detach().cpu().numpy() if is_torch_array(X) else np.asarray(X)
+
+
+def from_host(A: np.ndarray, like: Any) -> Any:
+    """Return a NumPy array as one of the library and on the device of another array."""
+    return array_namespace(like).asarray(A, device=device(like))
+
+
+def show_versions() -> None:
+    """Print versions, BLAS, cores, memory and GPUs: what a bug report should say.
+
+    Returns
+    -------
+    None
+
+    Examples
+    --------
+    >>> import polycomplete
+    >>> polycomplete.show_versions()
+    polycomplete        ...
+    """
+    blas = {f"{part['internal_api']} {part['version']}" for part in threadpool_info()
+            if part["user_api"] == "blas"}  # fmt: skip
+    gpus = [import_module("torch").cuda.get_device_name(i) for i in range(_count())]
+    facts = {
+        "polycomplete": __version__,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "cores": str(cores()),
+        "free memory (GB)": f"{free_memory() / 1e9:.1f}",
+        "blas": ", ".join(sorted(blas)) or "none",
+        "gpus": ", ".join(gpus) or "none",
+    }
+    facts |= {name: _version(name) for name in LIBRARIES}
+    sys.stdout.write("".join(f"{name:20}{value}\n" for name, value in facts.items()))
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "-"
