@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from experiments.machine import measure
 from experiments.store import save
-from polycomplete import Completer, Exact, Equal, Ramp, Schatten, datasets, masks, metrics
+from polycomplete import Completer, Equal, Exact, Ramp, Schatten, datasets, masks, metrics
 
 BASE = {"penalty": Schatten(-0.5, Ramp()), "smoothing": 1e-9, "random_state": 0}
 VARIANTS = {

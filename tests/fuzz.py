@@ -34,8 +34,7 @@ from hypothesis.extra import numpy as hnp
 from sklearn.exceptions import ConvergenceWarning
 from typer.testing import CliRunner
 
-from polycomplete import Landmark
-from polycomplete import LRMC, PMC, TableCompleter, methods, persistence
+from polycomplete import LRMC, PMC, Landmark, TableCompleter, methods, persistence
 from polycomplete.base import LARGEST
 from polycomplete.cli import app as program
 from polycomplete.cli.failures import Failure

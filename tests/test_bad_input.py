@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
-from polycomplete import Landmark
 from polycomplete import (
     KFMC,
     LADMC,
@@ -21,7 +20,7 @@ from polycomplete import (
     SRMC,
     Completer,
     Exact,
-    Exact,
+    Landmark,
     Polynomial,
     Schatten,
     Skip,
@@ -65,7 +64,9 @@ WRONG = {
     "smoothing": (PMC(smoothing=-1.0), r"smoothing must be .*positive number, got -1\.0"),
     "smoothing zero": (PMC(smoothing=0), "smoothing must be .*positive number, got 0"),
     "no smoothing": (PMC(smoothing=None), "smoothing must be .*positive number, got None"),
-    "engine": (PMC(engine="gpu"), 'engine must be "auto", "exact".*, got \'gpu\''),
+    "device": (PMC(device="gpu"), 'device must be "cpu", "cuda".*, got \'gpu\''),
+    "cores": (PMC(n_jobs=0), "n_jobs must be a whole number from 1, or -1, got 0"),
+    "part of a core": (PMC(n_jobs=1.5), r"n_jobs must be a whole number .*, got 1\.5"),
     "eigen": (PMC(solver=Exact(eigen="half")), r"Exact\(eigen=...\) must be .*, got 'half'"),
     "kernel multiple": (
         PMC(kernel=RBF(multiple=-1)),
@@ -96,10 +97,10 @@ WRONG = {
     "noise": (PMC(noise=-1.0), r"noise must be .*positive number, got -1\.0"),
     "noise word": (PMC(noise="low"), "noise must be .*positive number, got 'low'"),
     "endless noise": (PMC(noise=np.inf), "noise must be .*positive number, got inf"),
-    "solver": (PMC(solver="adam"), "solver must be a Exact or .*AdamPlus object"),
-    "solver class": (PMC(solver=Exact), "solver must be a Exact or .*AdamPlus"),
-    "steps": (PMC(solver=Exact(algorithm="big")), "steps must be one of .*, got 'big'"),
-    "start": (PMC(solver=Exact(init="one")), "start must be one of .*, got 'one'"),
+    "solver": (PMC(solver="adam"), "solver must be a Solver object, got 'adam'"),
+    "solver class": (PMC(solver=Exact), "solver must be a Solver object, got <class"),
+    "algorithm": (PMC(solver=Exact(algorithm="big")), "algorithm must be one of .*, got 'big'"),
+    "init": (PMC(solver=Exact(init="one")), "init must be one of .*, got 'one'"),
     "missing_values": (PMC(missing_values="!"), "missing_values must be a number.*got '!'"),
 }
 WIDE = """
@@ -141,7 +142,7 @@ def test_wrong_parameters_are_refused_in_one_sentence(problem, completer, messag
 def test_too_little_memory_is_refused_before_it_is_taken(problem):
     with pytest.raises(MemoryError, match=r"40 rows.*fewer rows.*Exact\(max_memory=...\)"):
         PMC(solver=Exact(max_memory=1.501e8)).fit(problem.X)
-    with pytest.raises(MemoryError, match=r"no two rows fit.*landmark.*Exact\(max_memory=...\)"):
+    with pytest.raises(MemoryError, match=r"no two rows fit.*Landmark\(\).*max_memory=..."):
         PMC(solver=Exact(max_memory=1e4)).fit(problem.X)
 
 

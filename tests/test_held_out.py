@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from polycomplete.model_selection import HeldOut, held_out_error, holdouts
 from polycomplete import PMC, TableCompleter, datasets, masks
+from polycomplete.model_selection import HeldOut, held_out_error, holdouts
 from polycomplete.report.trust import add_errors
 from polycomplete.tables.decode import Decoder
 from polycomplete.tables.encode import Encoding

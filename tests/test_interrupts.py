@@ -6,13 +6,13 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 
-from polycomplete import Landmark
 from polycomplete import (
     KFMC,
     LADMC,
     PMC,
     SRMC,
     Exact,
+    Landmark,
     SubspaceClusterer,
     TableCompleter,
     TransductiveClassifier,

@@ -10,6 +10,7 @@ from polycomplete import model_selection
 from polycomplete.datasets import make_polynomial_manifold, make_union_of_subspaces
 from polycomplete.masks import per_row, uniform
 from polycomplete.metrics import rse
+from polycomplete.solvers.base import Monitor
 from polycomplete.solvers.lifting import Lifting
 from polycomplete.solvers.lifting.run import CAUTIOUS, Run, ranks
 from polycomplete.solvers.lifting.space import (
@@ -20,7 +21,6 @@ from polycomplete.solvers.lifting.space import (
     misfit,
     settle,
 )
-from polycomplete.solvers.base import Monitor
 
 
 def lift(Y):

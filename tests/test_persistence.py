@@ -16,10 +16,11 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 import polycomplete
-from polycomplete import Exact, Landmark
 from polycomplete import (
     PMC,
     Completer,
+    Exact,
+    Landmark,
     SubspaceClusterer,
     TableCompleter,
     methods,

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.impute import KNNImputer, SimpleImputer
 
-from polycomplete.model_selection import HeldOut, held_out_error, holdouts
 from polycomplete import LRMC, PMC, TableCompleter, load, masks, methods
+from polycomplete.model_selection import HeldOut
 from polycomplete.report import Report
 from polycomplete.report.trust import add_errors
 from polycomplete.solvers import AugmentedLagrangian

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from sklearn.base import BaseEstimator
 
-from polycomplete import Landmark
-from polycomplete import KFMC, LRMC, PMC, TableCompleter, masks
+from polycomplete import KFMC, LRMC, PMC, Landmark, TableCompleter, masks
 from polycomplete.report import Report
 from polycomplete.report.columns import BINS
 from polycomplete.report.summary import HEIGHT, MOST, WIDTH

@@ -8,23 +8,17 @@ import pytest
 
 from polycomplete import datasets, masks
 from polycomplete.diagnostics import check_gradient
-from polycomplete.solvers.problem import ExactProblem
 from polycomplete.kernels import RBF, Kernel, Polynomial, typical_distance
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten
-from polycomplete.solvers import (
-    AdamPlus,
-    Exact,
-    Progress,
-    continuation,
-    precondition,
-)
+from polycomplete.solvers import AdamPlus, Exact, Progress, precondition
+from polycomplete.solvers import exact as exact_module
+from polycomplete.solvers.base import fill, stages
 from polycomplete.solvers.exact import _Run
+from polycomplete.solvers.problem import ExactProblem
 from polycomplete.solvers.restart import rescue
-from polycomplete.solvers.base import stages
-from polycomplete.solvers.base import fill
 from tests import naive
 
-QUICK = {"rescues": 0, "blend": False}
+QUICK = {"n_restarts": 0, "blend": False}
 
 
 def small(rule, p=0.5):
@@ -65,7 +59,7 @@ def test_adam_plus_is_algorithm_1(name, p):
 def test_adam_plus_has_the_settings_of_the_paper():
     defaults = {k: v.default for k, v in inspect.signature(AdamPlus).parameters.items()}
     assert AdamPlus.default_smoothing == 1e-6
-    paper = {"start": "zero", "step": 1e-4, "tol": 1e-6, "beta1": 0.9, "beta2": 0.999}
+    paper = {"init": "zero", "step": 1e-4, "tol": 1e-6, "beta1": 0.9, "beta2": 0.999}
     assert paper | {"epsilon": 1e-8} == {k: defaults[k] for k in [*paper, "epsilon"]}
 
 
@@ -178,7 +172,7 @@ def test_every_kernel_gets_newton_steps_at_any_width(columns):
 
 def test_quasi_newton_steps_are_taken_where_they_are_asked_for(monkeypatch):
     called = []
-    monkeypatch.setattr(continuation, "minimize", lambda *_, **__: called.append(1))
+    monkeypatch.setattr(exact_module, "minimize", lambda *_, **__: called.append(1))
     _Run(Exact(algorithm="quasi-newton"), curve()[0]).stage(1e-2)
     assert called == [1]
 
@@ -194,8 +188,8 @@ def test_gains_are_the_shares_by_which_newton_steps_lower_the_objective():
 def test_both_kinds_of_steps_come_to_the_same_place():
     problem, X = curve(p=0.0, rule=Equal())
     one, two = (
-        Exact(algorithm=steps, tol=1e-7, **QUICK).solve(problem, 1e-5)
-        for steps in ("newton", "quasi-newton")
+        Exact(algorithm=algorithm, tol=1e-7, **QUICK).solve(problem, 1e-5)
+        for algorithm in ("newton", "quasi-newton")
     )
     assert one.converged
     assert two.converged
@@ -211,7 +205,7 @@ def test_objective_is_that_of_the_returned_matrix():
     assert result.smoothing == 1e-3
 
 
-def test_continuation_completes_a_curve_and_converges():
+def test_exact_completes_a_curve_and_converges():
     problem, X = curve()
     result = Exact().solve(problem, 1e-9)
     assert result.stop == "converged"
@@ -268,7 +262,7 @@ def test_a_callback_hears_of_each_iteration_and_can_end_the_run(kind, count):
 @pytest.mark.parametrize("kind", [AdamPlus, Exact])
 def test_a_time_limit_ends_the_run_with_what_it_has(kind):
     problem, _ = curve()
-    result = kind(start="mean", time_limit=1e-9).solve(problem, 1e-3)
+    result = kind(init="mean", time_limit=1e-9).solve(problem, 1e-3)
     assert result.stop == "time_limit"
     assert result.iterations == 1
     assert not np.array_equal(result.X, fill(problem.X, problem.mask, "mean"))
@@ -352,11 +346,11 @@ def test_second_chances_are_kept_only_if_the_objective_falls(monkeypatch, better
     problem, X = curve()
     moved = stuck(problem, X, 7)
     before, after = (moved, X) if better else (X, moved)
-    monkeypatch.setattr(continuation, "rescue", lambda *_: (after, 1))
+    monkeypatch.setattr(exact_module, "rescue", lambda *_: (after, 1))
     monkeypatch.setattr(_Run, "stage", lambda *_: 0.0)
     run = _Run(Exact(n_restarts=1), problem)
     run.z = problem.pack(before)
-    run.rescue(1e-6)
+    run.restart(1e-6)
     assert np.array_equal(run.z, problem.pack(X))
 
 
@@ -369,18 +363,18 @@ def test_the_function_given_to_the_optimiser_has_its_right_gradient(monkeypatch,
     def minimize(fun, x, **_):
         checks.append(check_gradient(fun, x, largest=1e-2 * np.linalg.norm(x)))
 
-    monkeypatch.setattr(continuation, "minimize", minimize)
+    monkeypatch.setattr(exact_module, "minimize", minimize)
     problem, _ = curve(rule=Equal())
     _Run(Exact(algorithm="quasi-newton"), problem).stage(1e-2)
     assert [check.passed for check in checks] == [True]
     assert np.isfinite(checks[0].slope)
 
 
-@pytest.mark.parametrize("steps", ["newton", "quasi-newton"])
-def test_converged_means_that_the_last_round_moved_less_than_the_tolerance(monkeypatch, steps):
+@pytest.mark.parametrize("algorithm", ["newton", "quasi-newton"])
+def test_converged_means_that_the_last_round_moved_less_than_the_tolerance(monkeypatch, algorithm):
     rounds, once = [], _Run._round
     monkeypatch.setattr(_Run, "_round", lambda *given: rounds.append(once(*given)) or rounds[-1])
-    solver = Exact(algorithm=steps, max_iter=3, rounds=100, tol=1e-4, **QUICK)
+    solver = Exact(algorithm=algorithm, max_iter=3, rounds=100, tol=1e-4, **QUICK)
     result = solver.solve(curve()[0], 1e-3)
     assert result.stop == "converged"
     assert rounds[-1] < 1e-4 <= min(rounds[:-1], default=1.0)
@@ -398,5 +392,5 @@ def test_a_path_out_of_time_ends_early_with_what_it_has():
     problem = small(Ramp())
     path = list(Exact().path(problem, time_limit=0.0))
     assert len(path) == 1
-    assert path[0][0] == Exact().first
+    assert path[0][0] == Exact().initial_smoothing
     np.testing.assert_array_equal(path[0][1][problem.mask], problem.X[problem.mask])

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from polycomplete import Exact
-from polycomplete import PMC, VMC, datasets, masks, metrics
+from polycomplete import PMC, VMC, Exact, datasets, masks, metrics
 from polycomplete.model_selection import follow
 from polycomplete.rows import Span, bring_back
 

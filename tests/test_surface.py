@@ -12,7 +12,6 @@ from polycomplete import (
     PMC,
     AdamPlus,
     Exact,
-    Exact,
     datasets,
     masks,
     metrics,
@@ -49,7 +48,7 @@ def test_deviations_of_wide_rows_are_calibrated_too(columns):
     noisy = X + 0.1 * X.std(axis=0) * np.random.default_rng(0).standard_normal(X.shape)
     pmc = PMC(random_state=0)
     completed = pmc.fit_transform(masks.apply(noisy, mask))
-    assert type(pmc.engine_) is Exact
+    assert type(pmc.solver_) is Exact
     assert_array_equal(pmc.cell_std_[mask], 0)
     assert (pmc.cell_std_[~mask] > 0).all()
     assert 0.55 < np.mean(np.abs(completed - noisy)[~mask] < pmc.cell_std_[~mask]) < 0.8
@@ -114,7 +113,7 @@ def test_a_path_out_of_time_is_not_taken_for_data_without_noise():
     X, mask = manifold(n=200, rate=0.7)
     noisy = X + 0.3 * X.std(axis=0) * np.random.default_rng(0).standard_normal(X.shape)
     recipe = PMC(solver=Exact(time_limit=1e-6), random_state=0)._recipe(seed=0)
-    assert recipe.search.select(noisy, mask)[1] == Exact().first
+    assert recipe.search.select(noisy, mask)[1] == Exact().initial_smoothing
 
 
 def test_another_solver_is_welcome():
@@ -181,7 +180,7 @@ def test_the_residual_of_an_earlier_fit_does_not_survive():
 def test_a_column_that_does_not_vary_among_the_rows_to_choose_by_is_not_judged():
     X, mask = manifold(60)
     X[:, 3] = 1.0
-    chosen = PMC()._recipe(seed=0, shape=X.shape).search.select(X, mask)
+    chosen = PMC()._recipe(0, len(X)).search.select(X, mask)
     assert chosen.smoothing < 1e-2
     assert chosen.trials
 

@@ -20,7 +20,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 import polycomplete
-from polycomplete import Landmark
 from polycomplete import (
     KFMC,
     LRMC,
@@ -28,6 +27,7 @@ from polycomplete import (
     RBF,
     VMC,
     Exact,
+    Landmark,
     TransductiveClassifier,
     TransductiveRegressor,
     metrics,

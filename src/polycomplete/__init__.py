@@ -40,7 +40,6 @@ _HOMES = {
     "completers": ["Completer"],
     "datasets": [],
     "diagnostics": [],
-    "disk": ["complete_file"],
     "kernels": ["RBF", "Linear", "Polynomial"],
     "landmarks": ["Landmark"],
     "masks": [],

@@ -24,7 +24,7 @@ from polycomplete.surface import Surface, fit_surface
 
 __all__ = ["Completer"]
 
-#: Beyond this many rows "auto" takes the landmark engine (``make bench-scale`` measures both).
+#: Beyond this many rows "auto" takes the landmark solver (``make bench-scale`` measures both).
 MANY = 400
 
 

@@ -25,7 +25,7 @@ from sklearn.base import clone
 
 from polycomplete._optional import need
 from polycomplete.dask.learning import look_and_learn
-from polycomplete.landmarks import Landmark, LandmarkModel
+from polycomplete.landmarks import LandmarkModel
 from polycomplete.out_of_core import added, complete_block, is_fitted, naming
 
 __all__ = ["complete_parquet", "connected", "fit", "transform"]

@@ -1,4 +1,4 @@
-"""The landmark engine: the surface through a few rows, every row completed by itself."""
+"""The landmark solver: the surface through a few rows, every row completed by itself."""
 
 from polycomplete.landmarks.landmark import Landmark
 from polycomplete.landmarks.model import Completion, LandmarkModel

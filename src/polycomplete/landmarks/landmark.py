@@ -220,7 +220,7 @@ class SweepRun:
         self.rng = np.random.default_rng(problem.seed)
         X, mask = problem.X, problem.mask
         X = fill(X, mask, solver.init) if init is None else np.where(mask, X, init)
-        # From here on everything is where the engine works.
+        # From here on everything is where the rows are worked on.
         self.device = problem.device
         self.X: Array = self.device.put(X)
         self.before = self.X

@@ -178,7 +178,7 @@ class LandmarkProblem:
         return self.resources.mapping if self.device.is_host else map
 
     def gamma(self, smoothing: float) -> float:
-        """Return γ of the mean covariance; the exact engine has n times as much on a sum."""
+        """Return γ of the mean covariance; the exact problem has n times as much on a sum."""
         return smoothing * self.unit / len(self.mask)
 
     @property

@@ -236,15 +236,17 @@ def _means(X: np.ndarray, mask: np.ndarray, axis: int) -> np.ndarray:
 STARTS = {"zero": _zero, "mean": _mean, "row-column": _row_column}
 
 
-def fill(X: np.ndarray, mask: np.ndarray, start: str) -> np.ndarray:
-    """Return X with its missing entries at the start.
+def fill(X: np.ndarray, mask: np.ndarray, init: str, name: str = "init") -> np.ndarray:
+    """Return X with its missing entries as they are at first.
 
     Parameters
     ----------
     X, mask : ndarrays of shape (n, m)
         The data, and True where observed.
-    start : {"zero", "mean", "row-column"}
+    init : {"zero", "mean", "row-column"}
         The rule.
+    name : str
+        What messages call it.
 
     Returns
     -------
@@ -258,6 +260,6 @@ def fill(X: np.ndarray, mask: np.ndarray, start: str) -> np.ndarray:
     array([[1., 5.],
            [3., 4.]])
     """
-    if start not in STARTS:
-        raise ValueError(f"start must be one of {sorted(STARTS)}, got {start!r}.")
-    return np.where(mask, X, STARTS[start](X, mask))
+    if init not in STARTS:
+        raise ValueError(f"{name} must be one of {sorted(STARTS)}, got {init!r}.")
+    return np.where(mask, X, STARTS[init](X, mask))

@@ -198,7 +198,7 @@ class _Run:
         self.unit, self.constant = longer * total / np.sqrt(n), constant / longer
         # The root mean square of the observed entries, by which movements are counted.
         self.spread = np.sqrt(n / max(mask.sum(), 1)) / longer
-        X = fill(X, mask, solver.start) / self.unit
+        X = fill(X, mask, solver.start, "start") / self.unit
         self.X, self.seen = append_constant(X, mask, self.constant)
         self.free = ~self.seen
         self.weigh(np.full((n, n), 1 / n))
