@@ -69,7 +69,7 @@ bench: bench-anchors bench-recovery bench-scale bench-wide bench-dask bench-subs
 bench-anchors: $(VENV)/.ready  ## Error and seconds of every method against its authors' code
 	$(PY) -m benchmarks.bench_anchors --out $(OUT)/benchmarks --jobs $(JOBS)
 
-bench-recovery: $(VENV)/.ready  ## What the landmark engine recovers, with targets; the phase diagram
+bench-recovery: $(VENV)/.ready  ## What the landmark solver recovers, with targets; the phase diagram
 	$(PY) -m benchmarks.bench_recovery --out $(OUT)/benchmarks --jobs $(JOBS) --phase docs/phase.png
 
 bench-scale: $(VENV)/.ready  ## Growth with the rows, arithmetic, new rows, peers

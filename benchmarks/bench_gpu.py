@@ -19,8 +19,9 @@ import numpy as np
 
 from benchmarks.bench_scale import DETERMINED, instance
 from experiments.store import save
-from polycomplete import PMC, AdamPlus, Exact, Landmark, metrics
+from polycomplete import PMC, AdamPlus, Landmark, metrics
 from polycomplete._resources import find_device
+from polycomplete.landmarks import Resources
 from polycomplete.rows import Holes, deviations, nearest
 
 PARTS = ("same", "growth", "stages", "memory", "exact")
@@ -57,10 +58,10 @@ def same_answer() -> dict:
     """Complete by a frozen model on CPU and GPU, and fit on both."""
     X, given, mask = instance(100_000)
     known = mask.sum(axis=1) >= DETERMINED
-    cpu = PMC(engine=Landmark(device="cpu"), random_state=0).fit(given[:3000])
-    gpu = PMC(engine=Landmark(device="cuda"), random_state=0).fit(given[:3000])
+    cpu = PMC(solver=Landmark(), device="cpu", random_state=0).fit(given[:3000])
+    gpu = PMC(solver=Landmark(), device="cuda", random_state=0).fit(given[:3000])
     frozen = [
-        replace(cpu.model_, engine=Landmark(device=name)).completion(given, mask)
+        replace(cpu.model_, resources=Resources(device=name)).completion(given, mask)
         for name in ("cpu", "cuda")
     ]
     sure = known & ~frozen[0].loose
@@ -85,13 +86,13 @@ def growth(watch: Watch, sizes: tuple[int, ...]) -> list[dict]:
     for n in sizes:
         X, given, mask = instance(n)
         watch.cuda.reset_peak_memory_stats()
-        pmc = PMC(engine=Landmark(device="cuda"), random_state=0)
+        pmc = PMC(solver=Landmark(), device="cuda", random_state=0)
         completed, seconds = watch.seconds(lambda p=pmc, g=given: p.fit_transform(g))
         peak = watch.cuda.max_memory_allocated() / 1e9
         share = metrics.recovered_share(X, completed, mask, min_observed=DETERMINED)
         host = float("nan")
         if n <= 300_000:
-            slow = PMC(engine=Landmark(device="cpu"), random_state=0)
+            slow = PMC(solver=Landmark(), device="cpu", random_state=0)
             host = watch.seconds(lambda p=slow, g=given: p.fit_transform(g))[1]
         rows.append({"n": n, "cpu": host, "gpu": seconds, "gb": peak, "share": share})
         print(f"{n:9}{host:8.1f}{seconds:8.1f}{1e6 * seconds / n:10.2f}{peak:9.1f}{share:11.5f}",
@@ -107,7 +108,7 @@ def growth(watch: Watch, sizes: tuple[int, ...]) -> list[dict]:
 def stages(watch: Watch, tflops: float) -> dict:
     """Time the parts of completing a million rows by a frozen model."""
     _, given, mask = instance(1_000_000)
-    pmc = PMC(engine=Landmark(device="cuda"), random_state=0).fit(given[:100_000])
+    pmc = PMC(solver=Landmark(), device="cuda", random_state=0).fit(given[:100_000])
     place = find_device("cuda")
     model, found, flops = pmc.model_.on(place), {}, 0
     clean = np.where(mask, given, 0.0)
@@ -158,7 +159,7 @@ def bounded(watch: Watch) -> dict:
     """Complete with little memory of the card."""
     _, given, _ = instance(1_000_000)
     most = 2e9
-    pmc = PMC(engine=Landmark(device="cuda", max_memory=most), random_state=0)
+    pmc = PMC(solver=Landmark(max_memory=most), device="cuda", random_state=0)
     watch.cuda.empty_cache()
     watch.cuda.reset_peak_memory_stats()
     seconds = watch.seconds(lambda: pmc.fit_transform(given))[1]
@@ -168,17 +169,17 @@ def bounded(watch: Watch) -> dict:
 
 
 def exact(watch: Watch, n: int = 8000) -> dict:
-    """Take 100 iterations of the exact engine."""
+    """Take 100 iterations of the exact problem."""
     _, given, _ = instance(n)
     solver = AdamPlus(max_iter=100, tol=1e-300)
     problem = {"kernel__multiple": 3.0, "scale": "sqrt", "smoothing": 1e-3}
 
     def run() -> PMC:
-        pmc = PMC(engine=Exact(device="cuda"), solver=solver, random_state=0)
+        pmc = PMC(solver=solver, device="cuda", random_state=0)
         return pmc.set_params(**problem).fit(given)
 
     fitted, seconds = watch.seconds(run)
-    print(f"exact engine, n = {n}: {fitted.n_iter_} iterations in {seconds:.0f} s (target 120)")
+    print(f"exact problem, n = {n}: {fitted.n_iter_} iterations in {seconds:.0f} s (target 120)")
     return {"n": n, "iterations": fitted.n_iter_, "seconds": seconds}
 
 
@@ -194,7 +195,7 @@ def main() -> None:
     watch = Watch()
     tflops = watch.tflops()
     print(f"{watch.name}: matrix product in float64 at {tflops:.1f} TFLOP/s")
-    PMC(engine=Landmark(device="cuda"), random_state=0).fit(instance(60_000)[1])  # warm-up
+    PMC(solver=Landmark(), device="cuda", random_state=0).fit(instance(60_000)[1])  # warm-up
     parts: dict[str, Callable[[], Any]] = {
         "same": same_answer,
         "growth": lambda: growth(watch, tuple(args.sizes)),

@@ -1,8 +1,8 @@
-"""What the landmark engine recovers: each line a case, what came out, and the target beside it.
+"""What the landmark solver recovers: each line a case, what came out, and the target beside it.
 
 Synthetic data of the paper (m = 20, d = 2). A row is recovered if its error is below 1 %; it is
 determined if it has at least 4 observed entries. ``PMC()`` with its defaults and the landmark
-engine on all of them. ``--phase`` adds the share recovered over n and ρ, as a picture.
+solver on all of them. ``--phase`` adds the share recovered over n and ρ, as a picture.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 
 from benchmarks.bench_tables import tables
 from experiments.store import save
-from polycomplete import PMC, Landmark, datasets, masks, metrics, theory
+from polycomplete import PMC, Exact, Landmark, datasets, masks, metrics, theory
 from polycomplete.plots import plot_phase_diagram
 
 DETERMINED = 4
@@ -72,7 +72,7 @@ def instance(
 def one(name: str, seed: int) -> dict:
     """Run one case with one seed."""
     X, given, mask = instance(*CASES[name], seed)
-    pmc = PMC(engine=Landmark(n_jobs=1), random_state=seed)
+    pmc = PMC(solver=Landmark(), n_jobs=1, random_state=seed)
     begin = time.process_time()
     completed = pmc.fit_transform(masks.apply(given, mask))
     seconds = time.process_time() - begin
@@ -108,18 +108,17 @@ def report(rows: list[dict]) -> int:
 
 
 def table(name: str, X: np.ndarray, seed: int) -> dict:
-    """Complete a table by both engines."""
+    """Complete a table by both solvers."""
     mask = masks.uniform(X.shape, 0.7, random_state=seed)
     found = {"table": name, "seed": seed}
-    for engine in ("exact", "landmark"):
-        kind = Landmark(n_jobs=1) if engine == "landmark" else engine
-        completed = PMC(engine=kind, random_state=0).fit_transform(masks.apply(X, mask))
-        found[engine] = metrics.nrmse(X, completed, mask)
+    for name, solver in (("exact", Exact()), ("landmark", Landmark())):
+        pmc = PMC(solver=solver, n_jobs=1, random_state=0)
+        found[name] = metrics.nrmse(X, pmc.fit_transform(masks.apply(X, mask)), mask)
     return found
 
 
 def report_tables(rows: list[dict]) -> int:
-    """Print the ratio of the engines' errors; return how many tables are beyond 2 %."""
+    """Print the ratio of the solvers' errors; return how many tables are beyond 2 %."""
     missed = 0
     print(f"{'table':31}{'exact':>8}{'landmark':>10}{'ratio':>8}  target 1.02")
     for name in dict.fromkeys(row["table"] for row in rows):
@@ -140,7 +139,7 @@ def more_rows(name: str, X: np.ndarray, seed: int) -> dict:
     mask = masks.uniform(X.shape, 0.7, random_state=seed)
     found = {}
     for n in [size for size in SIZES if size <= len(X)]:
-        pmc = PMC(engine=Landmark(n_jobs=1), random_state=0)
+        pmc = PMC(solver=Landmark(), n_jobs=1, random_state=0)
         completed = pmc.fit_transform(masks.apply(X[:n], mask[:n]))[:FEW]
         found[n] = metrics.nrmse(X[:FEW], completed, mask[:FEW])
     return {"table": name, "seed": seed, "errors": found}
@@ -167,7 +166,7 @@ PHASE_RATES = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6)
 def phase_cell(n: int, rate: float, seed: int) -> float:
     """Return the share of determined rows that is recovered."""
     X, given, mask = instance(n, 1, rate, 0.0, seed)
-    completed = PMC(engine=Landmark(n_jobs=1), random_state=seed).fit_transform(
+    completed = PMC(solver=Landmark(), n_jobs=1, random_state=seed).fit_transform(
         masks.apply(given, mask)
     )
     return metrics.recovered_share(X, completed, mask, min_observed=DETERMINED)

@@ -1,4 +1,4 @@
-"""How the landmark engine grows: seconds and memory over n, arithmetic, new rows, peers.
+"""How the landmark solver grows: seconds and memory over n, arithmetic, new rows, peers.
 
 The paper's synthetic data (m = 20, d = 2), half of the entries missing. Operations of a row with k
 holes in one step, r landmarks and q directions: ``2 r q k`` for the derivatives, ``2 q k²`` for the
@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from experiments.machine import gemm_gflops, measure
 from experiments.store import save
-from polycomplete import LRMC, PMC, RBF, Landmark, datasets, masks, metrics
+from polycomplete import LRMC, PMC, RBF, Exact, Landmark, datasets, masks, metrics
 from polycomplete.rows import Holes, learn
 from polycomplete.rows.wide import COUNTED, newton_step, pays
 
@@ -69,7 +69,7 @@ def growth(sizes: tuple[int, ...]) -> list[dict]:
         X, given, mask = instance(n)
         before = resident()
         begin = time.perf_counter()
-        completed = PMC(engine="landmark", random_state=0).fit_transform(given)
+        completed = PMC(solver=Landmark(), random_state=0).fit_transform(given)
         seconds = time.perf_counter() - begin
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3 - before + workers()
         share = metrics.recovered_share(X, completed, mask, min_observed=DETERMINED)
@@ -87,7 +87,7 @@ def growth(sizes: tuple[int, ...]) -> list[dict]:
 def arithmetic() -> dict:
     """Return the rates of the row solver's products and of a whole step, as shares of dgemm."""
     X, given, mask = instance(20_000)
-    pmc = PMC(engine=Landmark(n_jobs=1), random_state=0).fit(given)
+    pmc = PMC(solver=Landmark(), n_jobs=1, random_state=0).fit(given)
     energy = pmc.model_.energies[-1]
     r, q = energy.factor.shape
     rows = pmc.model_.scaler.apply(X)
@@ -157,12 +157,12 @@ def motion(which: str = "auto") -> dict:
     wanted = "c_56_06_miss0.5_s100"
     name, X, mask, _ = next(each for each in instances("c", data=data) if each[0] == wanted)
     number = int(which) if which.isdigit() else which
-    engine = "exact" if which == "exact" else Landmark(n_landmarks=number, n_jobs=1)
-    pmc, given = PMC(engine=engine, random_state=0), masks.apply(X, mask)
+    solver = Exact() if which == "exact" else Landmark(n_landmarks=number)
+    pmc, given = PMC(solver=solver, n_jobs=1, random_state=0), masks.apply(X, mask)
     with threadpool_limits(1):
         run = measure(lambda: pmc.fit_transform(given))
     error = metrics.rae(X, run.value, mask)
-    kind = "exact engine" if which == "exact" else f"{which} landmarks"
+    kind = "exact solver" if which == "exact" else f"{which} landmarks"
     print(f"{name}, {kind}: RAE {error:.4f} (target .10) "
           f"in {run.cpu:.0f} s on one core (target 60)")  # fmt: skip
     return {"rae": error, "cpu": run.cpu}
@@ -171,7 +171,7 @@ def motion(which: str = "auto") -> dict:
 def new_rows() -> dict:
     """Compare transform of new rows with completing them jointly."""
     X, given, mask = instance(103_000)
-    pmc = PMC(engine="landmark", random_state=0).fit(given[:3000])
+    pmc = PMC(solver=Landmark(), random_state=0).fit(given[:3000])
     joint = pmc.fit_transform(given[:3000])
     shares = [metrics.recovered_share(X[:3000], joint, mask[:3000], min_observed=DETERMINED)]
     seconds = []
@@ -188,13 +188,14 @@ def new_rows() -> dict:
 
 
 def crossover() -> list[dict]:
-    """Compare the exact with the landmark engine on few rows: where "auto" changes over."""
+    """Compare the exact with the landmark solver on few rows: where the default changes over."""
     rows = []
     for n in (100, 200, 400, 800):
         X, given, mask = instance(n)
         found = {"n": n}
-        for name, engine in (("exact", "exact"), ("landmark", Landmark(n_jobs=1))):
-            run = measure(lambda e=engine, g=given: PMC(engine=e, random_state=0).fit_transform(g))
+        for name, solver in (("exact", Exact()), ("landmark", Landmark())):
+            pmc = PMC(solver=solver, n_jobs=1, random_state=0)
+            run = measure(lambda p=pmc, g=given: p.fit_transform(g))
             found |= {f"{name} s": run.cpu, name: metrics.rse(X, run.value, mask)}
         rows.append(found)
         print(f"n = {n:4}: exact {found['exact']:.5f} in {found['exact s']:5.1f} CPU s, "
@@ -251,7 +252,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     parser.add_argument("--most", type=int, default=SIZES[-1])
     parser.add_argument("--picture", type=Path, help="draw the growth here")
-    words = "complete the motion alone, with so many landmarks or the exact engine (40 minutes)"
+    words = "complete the motion alone, with so many landmarks or the exact solver (40 minutes)"
     parser.add_argument("--motion", nargs="+", metavar="exact|NUMBER", help=words)
     args = parser.parse_args()
     if args.motion:

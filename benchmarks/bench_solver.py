@@ -14,16 +14,16 @@ from threadpoolctl import threadpool_limits
 
 from experiments.machine import measure
 from experiments.store import save
-from polycomplete import Completer, Continuation, Equal, Ramp, Schatten, datasets, masks, metrics
+from polycomplete import Completer, Equal, Exact, Ramp, Schatten, datasets, masks, metrics
 
 BASE = {"penalty": Schatten(-0.5, Ramp()), "smoothing": 1e-9, "random_state": 0}
 VARIANTS = {
     "default, smoothing given": {},
     "smoothing chosen by hiding": {"smoothing": "auto"},
-    "quasi-Newton steps": {"solver": Continuation(steps="quasi-newton")},
-    "without second chances": {"solver": Continuation(rescues=0)},
-    "without wider kernel at the end": {"solver": Continuation(stretch=1.0)},
-    "without blending": {"solver": Continuation(blend=False)},
+    "quasi-Newton steps": {"solver": Exact(algorithm="quasi-newton")},
+    "without second chances": {"solver": Exact(n_restarts=0)},
+    "without wider kernel at the end": {"solver": Exact(stretch=1.0)},
+    "without blending": {"solver": Exact(blend=False)},
     "p = 0 (log)": {"penalty": Schatten(0.0, Ramp())},
     "p = 0.1": {"penalty": Schatten(0.1, Ramp())},
     "p = 0.5": {"penalty": Schatten(0.5, Ramp())},

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from experiments.store import save
 from polycomplete import RBF, Ramp, Schatten, datasets, masks
-from polycomplete.exact import ExactProblem
+from polycomplete.solvers.problem import ExactProblem
 
 
 def _burn() -> None:

@@ -27,7 +27,7 @@ METHODS = {
         kernel=RBF(multiple=20.0),
         p=1.0,
         scale=None,
-        engine=Landmark(max_rows=5000),
+        solver=Landmark(max_samples=5000),
         random_state=0,
     ),
 }

@@ -33,7 +33,8 @@ def main(folder: Path) -> None:
     frame = pd.DataFrame(X, columns=NAMES).assign(number=np.arange(1200))
     frame.to_parquet(folder / "rows.parquet")
     model = str(folder / "model.skops")
-    completer = PMC(engine=Landmark(n_jobs=1, max_rows=200), smoothing=1e-4, random_state=0)
+    solver = Landmark(max_samples=200)
+    completer = PMC(solver=solver, smoothing=1e-4, n_jobs=1, random_state=0)
     completer.fit(frame[NAMES]).save(model)
 
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)

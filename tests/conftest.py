@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 from sklearn.base import clone
 
-from polycomplete import NLMC, PMC, Completer, Continuation, Polynomial, methods
+from polycomplete import NLMC, PMC, Completer, Exact, Polynomial, methods
 from polycomplete.datasets import make_polynomial_manifold
 from polycomplete.masks import apply, uniform
 
@@ -19,7 +19,7 @@ settings.load_profile("same")
 
 #: Without second chances, and with nothing left to choose by hiding entries.
 QUICK = {
-    "solver": Continuation(rescues=0, blend=False),
+    "solver": Exact(n_restarts=0, blend=False),
     "smoothing": 1e-5,
     "scale": "standard",
     "random_state": 0,

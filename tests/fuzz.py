@@ -33,7 +33,7 @@ from hypothesis.extra import numpy as hnp
 from sklearn.exceptions import ConvergenceWarning
 from typer.testing import CliRunner
 
-from polycomplete import LRMC, PMC, TableCompleter, methods, persistence
+from polycomplete import LRMC, PMC, Landmark, TableCompleter, methods, persistence
 from polycomplete.base import LARGEST
 from polycomplete.cli import app as program
 from polycomplete.cli.console import CommandError
@@ -97,7 +97,7 @@ def is_ours(error):
 # Arrays
 
 ESTIMATORS = {name: methods.METHODS[name] for name in methods.names("completer")}
-ESTIMATORS["landmark"] = partial(PMC, engine="landmark")
+ESTIMATORS["landmark"] = partial(PMC, solver=Landmark())
 MAGNITUDES = [1.0, 1.0, 1.0, 1e-3, 1e6, 1e-12, 1e12, 1e-150, 1e150, 1e-300, 1e300]
 ODD = [0.0, -0.0, 5e-324, 1e-300, 1e16, 2.0**53 + 2, 1e100, -1e150, 1e300, 1.7e308, np.inf, -np.inf]
 SAFE = 1e150  # whatever is larger may be refused

@@ -1,6 +1,8 @@
 """Reference implementations: slow, with loops, straight from the definitions."""
 
 from decimal import Decimal, localcontext
+from itertools import combinations_with_replacement
+from math import factorial
 
 import numpy as np
 
@@ -159,3 +161,15 @@ def adam_plus(evaluate, x, t_max, step, tol=1e-6, beta1=0.9, beta2=0.999, epsilo
         objectives.append(value)
         if max(abs(iterates[-1] - iterates[-2])) < tol or t == t_max:
             return iterates, objectives, steps
+
+
+def monomials(X, degree, offset):
+    """Return the weighted monomials whose scalar product is (x·y + offset)^degree, (n, N)."""
+    Y = np.column_stack([X, np.full(len(X), offset**0.5)]) if offset else X
+    columns = []
+    for chosen in combinations_with_replacement(range(Y.shape[1]), degree):
+        ways = factorial(degree)
+        for j in set(chosen):
+            ways //= factorial(chosen.count(j))
+        columns.append(ways**0.5 * np.prod(Y[:, chosen], axis=1))
+    return np.column_stack(columns)

@@ -19,8 +19,8 @@ from polycomplete import (
     RBF,
     SRMC,
     Completer,
-    Continuation,
     Exact,
+    Landmark,
     Polynomial,
     Schatten,
     Skip,
@@ -64,8 +64,10 @@ WRONG = {
     "smoothing": (PMC(smoothing=-1.0), r"smoothing must be .*positive number, got -1\.0"),
     "smoothing zero": (PMC(smoothing=0), "smoothing must be .*positive number, got 0"),
     "no smoothing": (PMC(smoothing=None), "smoothing must be .*positive number, got None"),
-    "engine": (PMC(engine="gpu"), 'engine must be "auto", "exact".*, got \'gpu\''),
-    "eigen": (PMC(engine=Exact(eigen="half")), r"Exact\(eigen=...\) must be .*, got 'half'"),
+    "device": (PMC(device="gpu"), 'device must be "cpu", "cuda".*, got \'gpu\''),
+    "cores": (PMC(n_jobs=0), "n_jobs must be a whole number from 1, or -1, got 0"),
+    "part of a core": (PMC(n_jobs=1.5), r"n_jobs must be a whole number .*, got 1\.5"),
+    "eigen": (PMC(solver=Exact(eigen="half")), r"Exact\(eigen=...\) must be .*, got 'half'"),
     "kernel multiple": (
         PMC(kernel=RBF(multiple=-1)),
         r"RBF\(multiple=...\) must be a positive number",
@@ -81,24 +83,24 @@ WRONG = {
     "p word": (NLMC(p="small"), "p must be a number, at most 1, got 'small'"),
     "penalty": (Completer(penalty="nuclear"), "penalty must be .*got 'nuclear'"),
     "skip": (Completer(penalty=Schatten(0.5, Skip(-1))), r"Skip\(s=...\) must be .*, got -1"),
-    "landmark with noise": (PMC(engine="landmark", noise=1.0), "keeps observed entries"),
+    "landmark with noise": (PMC(solver=Landmark(), noise=1.0), "keeps observed entries"),
     "weights word": (
         Completer(penalty=Schatten(0.5, "ramp")),
         r"Schatten\(weights=...\) must be an object such as Ramp\(\), got 'ramp'",
     ),
     "endless width": (PMC(kernel=RBF(width=np.inf)), r"RBF\(width=...\) must be .*got inf"),
     "solver step": (
-        PMC(solver=Continuation(max_iter=0)),
-        r"Continuation\(max_iter=...\) must be a positive number, got 0",
+        PMC(solver=Exact(max_iter=0)),
+        r"Exact\(max_iter=...\) must be a positive number, got 0",
     ),
-    "memory word": (PMC(engine=Exact(max_memory="1GB")), r"Exact\(max_memory=...\) must be"),
+    "memory word": (PMC(solver=Exact(max_memory="1GB")), r"Exact\(max_memory=...\) must be"),
     "noise": (PMC(noise=-1.0), r"noise must be .*positive number, got -1\.0"),
     "noise word": (PMC(noise="low"), "noise must be .*positive number, got 'low'"),
     "endless noise": (PMC(noise=np.inf), "noise must be .*positive number, got inf"),
-    "solver": (PMC(solver="adam"), "solver must be a Continuation or .*AdamPlus object"),
-    "solver class": (PMC(solver=Continuation), "solver must be a Continuation or .*AdamPlus"),
-    "steps": (PMC(solver=Continuation(steps="big")), "steps must be one of .*, got 'big'"),
-    "start": (PMC(solver=Continuation(start="one")), "start must be one of .*, got 'one'"),
+    "solver": (PMC(solver="adam"), "solver must be a Solver object, got 'adam'"),
+    "solver class": (PMC(solver=Exact), "solver must be a Solver object, got <class"),
+    "algorithm": (PMC(solver=Exact(algorithm="big")), "algorithm must be one of .*, got 'big'"),
+    "init": (PMC(solver=Exact(init="one")), "init must be one of .*, got 'one'"),
     "missing_values": (PMC(missing_values="!"), "missing_values must be a number.*got '!'"),
 }
 WIDE = """
@@ -139,9 +141,9 @@ def test_wrong_parameters_are_refused_in_one_sentence(problem, completer, messag
 
 def test_too_little_memory_is_refused_before_it_is_taken(problem):
     with pytest.raises(MemoryError, match=r"40 rows.*fewer rows.*Exact\(max_memory=...\)"):
-        PMC(engine=Exact(max_memory=1.501e8)).fit(problem.X)
-    with pytest.raises(MemoryError, match=r"no two rows fit.*landmark.*Exact\(max_memory=...\)"):
-        PMC(engine=Exact(max_memory=1e4)).fit(problem.X)
+        PMC(solver=Exact(max_memory=1.501e8)).fit(problem.X)
+    with pytest.raises(MemoryError, match=r"no two rows fit.*Landmark\(\).*max_memory=..."):
+        PMC(solver=Exact(max_memory=1e4)).fit(problem.X)
 
 
 def test_a_row_without_entries_gets_the_column_means(completer, problem):

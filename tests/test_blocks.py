@@ -14,14 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from polycomplete import LRMC, PMC, RBF, Landmark, datasets, masks
+from polycomplete import LRMC, PMC, RBF, Exact, Landmark, datasets, masks
 from polycomplete._resources import blas_threads
 from polycomplete.out_of_core import complete_file
 from polycomplete.rows import EVEN, Holes, learn
 from polycomplete.sampling import Sample, Tally, training_rows
 
 QUICK = {
-    "engine": Landmark(max_rows=120, n_jobs=1),
+    "solver": Landmark(max_samples=120),
+    "n_jobs": 1,
     "smoothing": 1e-4,
     "scale": "sqrt",
     "random_state": 0,
@@ -127,7 +128,7 @@ def test_a_row_takes_the_same_steps_beside_any_number_of_others(run):
     X = datasets.make_polynomial_manifold(900, 6, random_state=0)
     mask = masks.per_row(X.shape, 3, random_state=0)
     energy, begin = learn(RBF(3.0), X[::9], 1e-3), np.where(mask, X, 0.0)
-    with blas_threads(1):  # as the engine does: several share rows among them by their number
+    with blas_threads(1):  # as the solver does: several share rows among them by their number
         whole = Holes(mask, EVEN).settle(energy, begin, np.full(900, 0.1), 3, run)
         few = Holes(mask[:20], EVEN).settle(energy, begin[:20], np.full(20, 0.1), 3, run)
     for one, two in zip(whole, few, strict=True):
@@ -152,7 +153,7 @@ def test_few_rows_are_learned_from_all_together():
     options = {"smoothing": 1e-3, "scale": "sqrt", "random_state": 0}
     one, two = PMC(**options).fit(X), PMC(**options).fit_blocks(cut(X, 10, 31))
     assert_array_equal(one.transform(X), two.transform(X))
-    assert type(one.engine_) is type(two.engine_)
+    assert type(one.solver_) is type(two.solver_)
 
 
 def test_frames_keep_their_index_and_names(X, whole):
@@ -198,7 +199,7 @@ def peak(call):
 def test_memory_grows_with_the_block_and_not_with_the_data():
     block = masks.apply(np.random.default_rng(0).random((2000, 4)), np.ones((2000, 4), dtype=bool))
     block[::50, 0] = np.nan  # looking is what counts here, not completing
-    pmc = PMC(**QUICK | {"engine": Landmark(max_rows=40, n_jobs=1), "smoothing": 1.0}).fit(block)
+    pmc = PMC(**QUICK | {"solver": Landmark(max_samples=40), "smoothing": 1.0}).fit(block)
 
     def run(count):
         def blocks():
@@ -240,7 +241,7 @@ def test_what_is_no_collection_of_blocks_is_refused():
     with pytest.raises(ValueError, match="no observed entry in its 0 rows"):
         PMC(**QUICK).fit_blocks([np.empty((0, 3))])
     with pytest.raises(TypeError, match="learns from all rows at once"):
-        PMC(engine="exact").fit_blocks([np.eye(3)])
+        PMC(solver=Exact()).fit_blocks([np.eye(3)])
 
 
 # From disk to disk
@@ -315,7 +316,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path):
 def test_many_rows_of_constants_are_all_told_of():
     X = np.ones((90, 2))
     X[::3, 0], X[5] = np.nan, np.nan
-    pmc = PMC(engine=Landmark(max_rows=40))
+    pmc = PMC(solver=Landmark(max_samples=40))
     np.testing.assert_array_equal(pmc.fit_transform(X), np.ones((90, 2)))
     np.testing.assert_array_equal(np.flatnonzero(~pmc.row_determined_), [5])
 

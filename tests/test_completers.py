@@ -18,7 +18,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from polycomplete import (
-    IRLS,
     KFMC,
     LRMC,
     NLMC,
@@ -28,8 +27,8 @@ from polycomplete import (
     AdamPlus,
     AugmentedLagrangian,
     Completer,
-    Continuation,
-    Sweeps,
+    Exact,
+    Landmark,
     datasets,
     masks,
     metrics,
@@ -37,10 +36,10 @@ from polycomplete import (
 
 #: What a run that did not converge recommends, and such runs.
 UNCONVERGED = {
-    "Continuation(rounds=...)": PMC(solver=Continuation(tol=0.0, rounds=1, rescues=0)),
+    "Exact(rounds=...)": PMC(solver=Exact(tol=0.0, rounds=1, n_restarts=0)),
     "AdamPlus(max_iter=...)": PMC(solver=AdamPlus(max_iter=3)),
-    "Sweeps(max_iter=...)": PMC(engine="landmark", solver=Sweeps(max_iter=3), smoothing=1e-3),
-    "IRLS(max_iter=...)": VMC(solver=IRLS(tol=0.0, max_iter=1, rescues=0), smoothing=1e-3),
+    "Landmark(max_iter=...)": PMC(solver=Landmark(max_iter=3), smoothing=1e-3),
+    "Exact(rounds=...) or": VMC(solver=Exact(tol=0.0, rounds=1, n_restarts=0), smoothing=1e-3),
     "(max_iter=...) or a larger beta": KFMC(max_iter=1, tol=0.0),
     "(max_iter=...) or a larger smoothing": SRMC(max_iter=1, tol=0.0),
     "(max_iter=... of the solver)": LRMC(solver=AugmentedLagrangian(max_iter=1)),
@@ -291,15 +290,15 @@ def test_a_row_without_an_entry_that_varies_is_not_determined(problem, quick):
     assert not completer.row_determined_[5]
 
 
-@pytest.mark.parametrize("engine", ["exact", "landmark"])
-def test_what_was_held_out_to_choose_by_is_told(engine):
+@pytest.mark.parametrize("solver", [Exact(), Landmark()], ids=str)
+def test_what_was_held_out_to_choose_by_is_told(solver):
     X = datasets.make_polynomial_manifold(120, 8, random_state=0)
     given = masks.apply(X, masks.uniform(X.shape, 0.8, random_state=0))
     given[4], given[:, 2] = np.nan, 1.0  # an empty row and a constant column shift the numbers
-    held = PMC(engine=engine, random_state=0).fit(given).held_out_
+    held = PMC(solver=solver, random_state=0).fit(given).held_out_
     assert_array_equal(held.truth, given[held.rows, held.columns])
     assert np.median(np.abs(held.completed - held.truth)) < 0.2 * np.std(held.truth)
-    assert PMC(engine=engine, smoothing=1e-2, scale=None).fit(given).held_out_ is None
+    assert PMC(solver=solver, smoothing=1e-2, scale=None).fit(given).held_out_ is None
 
 
 def test_new_rows_do_not_depend_on_an_outlier_among_them(completer, draw):
@@ -318,16 +317,16 @@ def test_new_rows_do_not_depend_on_an_outlier_among_them(completer, draw):
 #: Large rows and several threads take other paths through BLAS.
 COMPANY = """
 import numpy as np
-from polycomplete import KFMC, LADMC, PMC, Continuation, datasets, masks
+from polycomplete import KFMC, LADMC, PMC, Exact, Landmark, datasets, masks
 fixed = {"smoothing": 1e-3, "scale": "standard", "random_state": 0}
-quick = Continuation(rescues=0, blend=False, max_iter=20)
+quick = Exact(n_restarts=0, blend=False, max_iter=20)
 X = datasets.make_polynomial_manifold(350, 25, n_dims=2, random_state=1)
 X = masks.apply(X, masks.uniform(X.shape, 0.7, random_state=1))
 for completer in (
     LADMC(random_state=0),
     KFMC(random_state=0),
-    PMC(engine="exact", solver=quick, **fixed),
-    PMC(engine="landmark", **fixed),
+    PMC(solver=quick, **fixed),
+    PMC(solver=Landmark(), **fixed),
 ):
     fitted, rows = completer.fit(X[:300]), X[300:]
     together = fitted.transform(rows)

@@ -22,7 +22,7 @@ from polycomplete.dask import _keep_freed_memory, complete_parquet, connected, f
 
 NAMES = list("abcdef")
 QUICK = {
-    "engine": Landmark(max_rows=100),
+    "solver": Landmark(max_samples=100),
     "smoothing": 1e-4,
     "scale": "sqrt",
     "random_state": 0,

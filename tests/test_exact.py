@@ -1,4 +1,4 @@
-"""The exact engine: gradients, the naive oracle, partial eigenpairs, memory."""
+"""The exact problem: gradients, the naive oracle, partial eigenpairs, memory."""
 
 import re
 import tracemalloc
@@ -8,10 +8,11 @@ import pytest
 
 from polycomplete import Completer, datasets, masks
 from polycomplete.diagnostics import check_gradient
-from polycomplete.exact import BLOCKS, Exact, ExactProblem
 from polycomplete.kernels import RBF, Linear, Polynomial
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
+from polycomplete.solvers.exact import BLOCKS, Exact
 from polycomplete.solvers.newton import Newton
+from polycomplete.solvers.problem import ExactProblem, leading_pairs
 from tests import naive
 
 KERNELS = {
@@ -25,7 +26,6 @@ RULES = {"equal": Equal(), 3: Skip(3), "ramp": Ramp(), "inverse": Inverse()}
 every_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=map(str, RULES))
 every_power = pytest.mark.parametrize("p", [1.0, 0.5, 0.1, 0.0, -0.5])
-PARTIAL = Exact(eigen="partial")
 
 
 def pose(kernel, rule, p=0.5, smoothing=1.0, **options):
@@ -39,12 +39,12 @@ def pose(kernel, rule, p=0.5, smoothing=1.0, **options):
     return problem, z, gamma
 
 
-def manifold(rule, p, engine, kernel=None):
+def manifold(rule, p, eigen="full", kernel=None):
     """Return a problem on 200 rows of a smooth surface, and a point."""
     X = datasets.make_polynomial_manifold(200, 6, random_state=0)
     mask = masks.uniform(X.shape, 0.7, random_state=0)
     kernel = RBF().resolve(X, mask) if kernel is None else kernel
-    problem = ExactProblem(np.where(mask, X, 0), mask, kernel, Schatten(p, rule), engine)
+    problem = ExactProblem(np.where(mask, X, 0), mask, kernel, Schatten(p, rule), eigen)
     return problem, 0.5 * X[~mask]
 
 
@@ -141,8 +141,8 @@ def test_reweigh_leaves_fixed_rules_alone():
 @pytest.mark.parametrize("calls", [1, 3])
 def test_partial_is_full_up_to_the_square_of_the_tail(p, rule, gamma, calls):
     """The first call starts from random vectors, the others from those of the call before."""
-    full, z = manifold(rule, p, Exact())
-    partial, _ = manifold(rule, p, PARTIAL)
+    full, z = manifold(rule, p)
+    partial, _ = manifold(rule, p, "partial")
     for _ in range(calls):
         value, gradient = partial.value_and_gradient(z, gamma)
     exact, expected = full.value_and_gradient(z, gamma)
@@ -157,8 +157,8 @@ def test_partial_is_full_up_to_the_square_of_the_tail(p, rule, gamma, calls):
 @pytest.mark.parametrize("gamma", [1e-1, 1e-3])
 def test_partial_with_ramp_errs_by_no_more_than_the_tail_pays(gamma):
     """One weight stands for those of the whole tail, between that of its first and 1."""
-    full, z = manifold(Ramp(), 0.5, Exact())
-    partial, _ = manifold(Ramp(), 0.5, PARTIAL)
+    full, z = manifold(Ramp(), 0.5)
+    partial, _ = manifold(Ramp(), 0.5, "partial")
     spectrum = partial.spectrum(z, gamma)[2]
     share = 1 - len(spectrum.eigenvalues) / 200
     gap = partial.value_and_gradient(z, gamma)[0] - full.value_and_gradient(z, gamma)[0]
@@ -168,8 +168,8 @@ def test_partial_with_ramp_errs_by_no_more_than_the_tail_pays(gamma):
 @every_rule
 @every_power
 def test_partial_is_exact_where_the_rank_is_low(rule, p):
-    full, z = manifold(rule, p, Exact(), Linear())
-    partial, _ = manifold(rule, p, PARTIAL, Linear())
+    full, z = manifold(rule, p, kernel=Linear())
+    partial, _ = manifold(rule, p, "partial", Linear())
     for each in full, partial:
         each.reweigh(z, 1.0)
     one, two = (each.value_and_gradient(z, 1.0) for each in (full, partial))
@@ -179,8 +179,8 @@ def test_partial_is_exact_where_the_rank_is_low(rule, p):
 
 
 def test_frozen_weights_outlive_a_larger_block_of_pairs():
-    full, z = manifold(Inverse(), 0.5, Exact())
-    partial, _ = manifold(Inverse(), 0.5, PARTIAL)
+    full, z = manifold(Inverse(), 0.5)
+    partial, _ = manifold(Inverse(), 0.5, "partial")
     partial.reweigh(z, 1e-1)
     full.weights = partial.weights
     assert partial.weights.shape == (200,)
@@ -193,12 +193,16 @@ def test_frozen_weights_outlive_a_larger_block_of_pairs():
 
 
 def test_pairs_that_would_be_more_than_half_of_all_are_computed_in_full():
-    K = np.eye(50)
-    assert PARTIAL.spectrum(K, 1e-3).eigenvalues.shape == (50,)
+    assert leading_pairs(np.eye(50), 1e-3, None) is None
+    problem, z = manifold(Equal(), 0.5, "partial")
+    values = problem.spectrum(z, 1e-12)[2].eigenvalues
+    np.testing.assert_array_equal(
+        values, manifold(Equal(), 0.5)[0].spectrum(z, 1e-12)[2].eigenvalues
+    )
 
 
 def test_partial_gives_the_leading_pairs_and_the_trace_of_the_rest():
-    problem, z = manifold(Equal(), 0.5, PARTIAL)
+    problem, z = manifold(Equal(), 0.5, "partial")
     K, spectrum = problem.spectrum(z, 1e-1)[1:]
     values = np.linalg.eigvalsh(K)[::-1]
     assert spectrum.vectors.shape == (200, 32)
@@ -208,7 +212,7 @@ def test_partial_gives_the_leading_pairs_and_the_trace_of_the_rest():
 
 
 def test_full_spectrum_is_descending_and_not_negative():
-    problem, z = manifold(Equal(), 0.5, Exact())
+    problem, z = manifold(Equal(), 0.5)
     K, spectrum = problem.spectrum(z, 1e-6)[1:]
     assert np.all(np.diff(spectrum.eigenvalues) <= 0)
     assert spectrum.eigenvalues[-1] >= 0
@@ -218,27 +222,27 @@ def test_full_spectrum_is_descending_and_not_negative():
 
 
 def test_an_unknown_kind_of_eigenpairs_is_named():
-    with pytest.raises(ValueError, match=r'"full" or "partial", got \'some\''):
+    with pytest.raises(ValueError, match=r"'auto', 'full', 'partial'.*got 'some'"):
         Exact(eigen="some").check(10, 3)
 
 
 def test_a_problem_that_does_not_fit_is_refused_with_a_way_out():
-    engine = Exact(max_memory=1e9)
+    solver = Exact(max_memory=1e9)
     with pytest.raises(MemoryError, match=r"12\.21 GB for 10000 rows.*1\.00 GB") as refused:
-        engine.check(10_000, 20)
+        solver.check(10_000, 20)
     message = str(refused.value)
     assert "max_memory" in message
     assert "transform" in message
     fits = int(re.search(r"X\[:(\d+)\]", message)[1])
-    engine.check(fits, 20)
+    solver.check(fits, 20)
     with pytest.raises(MemoryError):
-        engine.check(fits + 1, 20)
+        solver.check(fits + 1, 20)
 
 
 def test_refusal_comes_before_anything_is_allocated():
     X = np.random.default_rng(0).standard_normal((3000, 2))
     X[::2, 0] = np.nan
-    completer = Completer(engine=Exact(max_memory=1e6))
+    completer = Completer(solver=Exact(max_memory=1e6))
     tracemalloc.start()
     try:
         with pytest.raises(MemoryError):
@@ -254,11 +258,11 @@ def test_refusal_comes_before_anything_is_allocated():
     [RBF(width=3.0), Polynomial(3), Linear()],
     ids=str,
 )
-@pytest.mark.parametrize("engine", [Exact(), PARTIAL], ids=["full", "partial"])
-def test_one_evaluation_stays_within_the_memory_it_announces(kernel, engine):
+@pytest.mark.parametrize("eigen", ["full", "partial"])
+def test_one_evaluation_stays_within_the_memory_it_announces(kernel, eigen):
     rng = np.random.default_rng(0)
     X, mask = rng.standard_normal((1500, 6)), rng.random((1500, 6)) < 0.7
-    problem = ExactProblem(X, mask, kernel, Schatten(0.5, Ramp()), engine)
+    problem = ExactProblem(X, mask, kernel, Schatten(0.5, Ramp()), eigen)
     z = problem.pack(X)
     tracemalloc.start()
     try:
@@ -266,7 +270,7 @@ def test_one_evaluation_stays_within_the_memory_it_announces(kernel, engine):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    announced = engine.memory_needed(1500, 6) - BLOCKS
+    announced = Exact().memory_needed(1500, 6) - BLOCKS
     assert announced / 8 < peak < announced
 
 

@@ -10,6 +10,7 @@ from polycomplete import datasets, masks, metrics
 from polycomplete.kernels import RBF, Linear, Polynomial
 from polycomplete.rows import RowEnergy, learn, pivots, settle
 from polycomplete.scaling import ColumnScaler
+from polycomplete.solvers.base import Monitor
 from polycomplete.solvers.factorisation import Dictionary, KernelFactorisation, partial_solve
 from polycomplete.solvers.factorisation.descent import (
     FactorisationRun,
@@ -17,7 +18,6 @@ from polycomplete.solvers.factorisation.descent import (
     precondition_atoms,
 )
 from polycomplete.solvers.factorisation.descent import PackedHoles as Holes
-from polycomplete.solvers.result import Monitor
 from tests import naive
 
 KERNELS = {

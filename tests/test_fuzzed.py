@@ -57,7 +57,7 @@ def test_columns_that_vanish_beside_others_are_judged_all_the_same():
 
 
 def test_threads_know_what_to_do_with_large_numbers():
-    fitted = PMC(engine=Landmark(n_jobs=2), random_state=0).fit([[-1.0, 1.0], [1.0, 1.5]])
+    fitted = PMC(solver=Landmark(), n_jobs=2, random_state=0).fit([[-1.0, 1.0], [1.0, 1.5]])
     assert np.isfinite(fitted.transform([[1e300, NAN]])).all()
 
 

@@ -8,10 +8,10 @@ import pytest
 from sklearn.datasets import load_iris
 
 from polycomplete import PMC, TableCompleter, datasets, masks
+from polycomplete.model_selection import HeldOut, held_out_error, holdouts
 from polycomplete.report.trust import add_errors
 from polycomplete.tables.calibration import fallbacks
 from polycomplete.tables.codecs import Category
-from polycomplete.tuning import HeldOut, hidden_error, hidings
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_the_indicators_of_a_complete_category_are_held_out_together(flowers):
 
 def test_groups_of_complete_columns_are_hidden_together():
     groups = np.array([0, 1, 1, 2])
-    for _, hidden in hidings(np.ones((60, 4), dtype=bool), seed=0, groups=groups):
+    for _, hidden in holdouts(np.ones((60, 4), dtype=bool), seed=0, groups=groups):
         np.testing.assert_array_equal(hidden[:, 1], hidden[:, 2])
     assert (hidden[:, 0] != hidden[:, 1]).any()
 
@@ -56,7 +56,7 @@ def test_groups_of_complete_columns_are_hidden_together():
 def test_a_group_counts_as_one_column_in_the_error():
     X, hidden = np.zeros((2, 3)), np.array([[True, False, False], [False, True, True]])
     found = np.array([[5.0, 0.0, 0.0], [0.0, 3.0, 4.0]])
-    assert hidden_error(X, found, hidden, np.ones(3), np.array([0, 1, 1])) == 5.0
+    assert held_out_error(X, found, hidden, np.ones(3), np.array([0, 1, 1])) == 5.0
 
 
 def mixed(n, rng, levels=3):

@@ -11,7 +11,8 @@ from polycomplete import (
     LADMC,
     PMC,
     SRMC,
-    Continuation,
+    Exact,
+    Landmark,
     SubspaceClusterer,
     TableCompleter,
     TransductiveClassifier,
@@ -32,7 +33,7 @@ def interrupt(monkeypatch):
 
 
 def pmc():
-    return PMC(solver=Continuation(callback=ctrl_c), smoothing=1e-2, scale=None)
+    return PMC(solver=Exact(callback=ctrl_c), smoothing=1e-2, scale=None)
 
 
 def curve():
@@ -94,7 +95,7 @@ def test_blocks_that_cannot_be_read_leave_the_completer_as_it_was():
         yield X[:400]
         raise OSError("the disk is gone")
 
-    completer = PMC(engine="landmark", smoothing=1e-2, scale=None)
+    completer = PMC(solver=Landmark(), smoothing=1e-2, scale=None)
     with pytest.raises(OSError, match="disk"):
         completer.fit_blocks(blocks)
     assert not [name for name in vars(completer) if name.endswith("_")]

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from polycomplete import NLMC, PMC, Continuation, datasets, masks
+from polycomplete import NLMC, PMC, Exact, datasets, masks
 
 SEEDS = st.integers(0, 10_000)
 FEW = settings(max_examples=8)
-SOLVER = Continuation(rescues=0, blend=False)
+SOLVER = Exact(n_restarts=0, blend=False)
 
 
 def completer(cls=PMC, **params):

@@ -12,26 +12,25 @@ from polycomplete import (
     NLMC,
     PMC,
     RBF,
-    Continuation,
     Equal,
     Exact,
     Landmark,
     Polynomial,
     Schatten,
     Skip,
-    Sweeps,
     datasets,
     masks,
     metrics,
 )
 from polycomplete._resources import Device
-from polycomplete.exact import ExactProblem
-from polycomplete.landmarks import engine
+from polycomplete.landmarks import Resources
 from polycomplete.landmarks import model as model_module
+from polycomplete.landmarks import problem as problem_module
 from polycomplete.landmarks.energy import Spectrum
 from polycomplete.landmarks.features import moments, whiten
 from polycomplete.rows import Holes, deviations, learn, near, nearest, spread
 from polycomplete.rows.wide import newton_step
+from polycomplete.solvers.problem import ExactProblem
 
 KERNELS = {"rbf": RBF(width=3.0), "polynomial": Polynomial(2, 1.0)}
 every_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
@@ -51,7 +50,7 @@ def problem():
 
 @pytest.fixture(scope="module")
 def fitted(problem):
-    return PMC(engine="landmark", random_state=0).fit(masks.apply(*problem))
+    return PMC(solver=Landmark(), random_state=0).fit(masks.apply(*problem))
 
 
 def spectrum_of(kernel, L, X, penalty=None, weights=None):
@@ -169,7 +168,7 @@ def test_deviations_are_the_inverse_curvature(X):
 
 def test_a_manifold_comes_back_and_the_settings_follow_from_the_data(problem, fitted):
     X, mask = problem
-    completed = PMC(engine="landmark", random_state=0).fit_transform(masks.apply(X, mask))
+    completed = PMC(solver=Landmark(), random_state=0).fit_transform(masks.apply(X, mask))
     known = mask.sum(axis=1) >= 5
     assert metrics.rse(X[known], completed[known], mask[known]) < 0.005
     assert_array_equal(completed[mask], X[mask])
@@ -180,8 +179,7 @@ def test_a_manifold_comes_back_and_the_settings_follow_from_the_data(problem, fi
 def test_below_the_papers_bound():
     X = datasets.make_polynomial_manifold(800, 20, random_state=0)
     mask = masks.per_row(X.shape, 6, random_state=0)
-    sweeps = Sweeps(random_state=0)
-    pmc = PMC(engine="landmark", smoothing=1e-7, scale="sqrt", solver=sweeps, random_state=0)
+    pmc = PMC(solver=Landmark(), smoothing=1e-7, scale="sqrt", random_state=0)
     completed = pmc.fit_transform(masks.apply(X, mask))
     assert metrics.recovered_share(X, completed, mask) > 0.99
 
@@ -191,10 +189,8 @@ def test_auto_takes_landmarks_beyond_small_data(method):
     X = datasets.make_polynomial_manifold(900, 5, random_state=0)
     mask = masks.uniform(X.shape, 0.8, random_state=0)
     given = masks.apply(X, mask)
-    assert isinstance(method(smoothing=1e-3, scale="sqrt").fit(given).engine_, Landmark)
-    assert type(method(smoothing=1e-3).fit(given[:60]).engine_) is Exact
-    with pytest.raises(TypeError, match="goes with the solver Sweeps"):
-        method(engine="landmark", solver=Continuation()).fit(given)
+    assert isinstance(method(smoothing=1e-3, scale="sqrt").fit(given).solver_, Landmark)
+    assert type(method(smoothing=1e-3).fit(given[:60]).solver_) is Exact
 
 
 def test_a_matrix_that_hardly_has_an_inverse_is_the_softest():
@@ -208,9 +204,9 @@ def test_a_matrix_that_hardly_has_an_inverse_is_the_softest():
 def test_processes_do_not_change_the_answer(monkeypatch, problem):
     X, mask = problem
     given = masks.apply(X, mask)
-    pmc = PMC(engine=Landmark(n_jobs=2), smoothing=1e-4, random_state=3).fit(given)
+    pmc = PMC(solver=Landmark(), n_jobs=2, smoothing=1e-4, random_state=3).fit(given)
     alone = pmc.model_.completion(given, mask)
-    monkeypatch.setattr(engine, "MANY_HERE", 10)
+    monkeypatch.setattr(problem_module, "MANY_HERE", 10)
     columns = np.arange(X.shape[1])
     for some in (None, columns):
         shared = pmc.model_.completion(given, mask, some)
@@ -221,17 +217,17 @@ def test_processes_do_not_change_the_answer(monkeypatch, problem):
 def test_processes_share_the_memory():
     host = Device()
     for memory, workers in ((1e8, 1), (3e8, 1), (5e8, 2), (1e9, 4), (1e12, 4)):
-        assert Landmark(max_memory=memory, n_jobs=4).workers(10**6, host) == workers
-    assert Landmark(max_memory=1e12, n_jobs=4).workers(1000, host) == 1
+        assert Resources(4, max_memory=memory).workers(10**6, host) == workers
+    assert Resources(4, max_memory=1e12).workers(1000, host) == 1
 
 
 def test_without_memory_for_processes_there_are_none(monkeypatch, problem, fitted):
     given = masks.apply(*problem)[:300]
     mask, model = ~np.isnan(given), fitted.model_
     expected = model.complete(given, mask)[0]
-    monkeypatch.setattr(engine, "MANY_HERE", 10)
+    monkeypatch.setattr(problem_module, "MANY_HERE", 10)
     monkeypatch.setattr(model_module, "Parallel", None)
-    small = replace(model, engine=Landmark(max_memory=1e8, n_jobs=2))
+    small = replace(model, resources=Resources(2, max_memory=1e8))
     assert_array_equal(small.complete(given, mask)[0], expected)
 
 
@@ -240,7 +236,7 @@ def test_threads_and_seeds_do_not_change_the_answer(problem):
     given = masks.apply(X, mask)
     options = {"smoothing": 1e-4, "scale": "sqrt", "random_state": 3}
     one, two, again = (
-        PMC(engine=Landmark(n_jobs=jobs, max_rows=400), **options).fit_transform(given)
+        PMC(solver=Landmark(max_samples=400), n_jobs=jobs, **options).fit_transform(given)
         for jobs in (1, 3, 1)
     )
     assert_array_equal(one, two)
@@ -249,7 +245,7 @@ def test_threads_and_seeds_do_not_change_the_answer(problem):
 
 def test_the_number_of_landmarks_is_as_given(problem):
     X, mask = problem
-    pmc = PMC(engine=Landmark(n_landmarks=80), smoothing=1e-5, scale="sqrt", random_state=0)
+    pmc = PMC(solver=Landmark(n_landmarks=80), smoothing=1e-5, scale="sqrt", random_state=0)
     completed = pmc.fit_transform(masks.apply(X, mask))
     assert pmc.model_.energies[-1].landmarks.shape == (80, 12)
     assert metrics.rse(X, completed, mask) < 0.05
@@ -258,7 +254,7 @@ def test_the_number_of_landmarks_is_as_given(problem):
 def test_float32_is_computed_in_double_precision_and_comes_back_as_float32(problem):
     X, mask = problem
     given = masks.apply(X, mask).astype(np.float32)
-    single, double = (PMC(engine="landmark", random_state=0) for _ in range(2))
+    single, double = (PMC(solver=Landmark(), random_state=0) for _ in range(2))
     found, expected = single.fit_transform(given), double.fit_transform(given.astype(float))
     assert found.dtype == single.transform(given).dtype == np.float32
     assert single.model_.energies[-1].factor.dtype == single.model_.pool.dtype == np.float64
@@ -268,7 +264,7 @@ def test_float32_is_computed_in_double_precision_and_comes_back_as_float32(probl
 def test_a_run_may_be_ended(problem):
     X, mask = problem
     seen = []
-    solver = Sweeps(callback=lambda progress: seen.append(progress) or len(seen) == 4)
+    solver = Landmark(callback=lambda progress: seen.append(progress) or len(seen) == 4)
     pmc = PMC(solver=solver, smoothing=1e-5, scale="sqrt")
     pmc.fit(masks.apply(X, mask))
     assert pmc.result_.stop == "callback"
@@ -292,7 +288,7 @@ def test_new_rows_do_not_depend_on_their_company(problem, fitted):
 def test_the_size_of_the_chunks_does_not_matter(problem, fitted):
     given = masks.apply(*problem)[:300]
     model = fitted.model_
-    small = replace(model, engine=Landmark(max_memory=2e5))
+    small = replace(model, resources=Resources(max_memory=2e5))
     mask = ~np.isnan(given)
     assert_array_equal(small.complete(given, mask)[0], model.complete(given, mask)[0])
 
@@ -319,7 +315,7 @@ def test_a_model_survives_pickling(problem, fitted):
 def test_completing_takes_little_memory_beyond_the_data(fitted):
     X = datasets.make_polynomial_manifold(20_000, 12, random_state=1)
     mask = masks.uniform(X.shape, 0.9, random_state=0)
-    model = replace(fitted.model_, engine=Landmark(max_memory=2e6, n_jobs=1))
+    model = replace(fitted.model_, resources=Resources(1, max_memory=2e6))
     model.complete(X[:100], mask[:100])
     tracemalloc.start()
     try:
@@ -364,7 +360,7 @@ def test_noise_does_not_send_well_determined_rows_to_other_places(monkeypatch):
     monkeypatch.setattr(model_module, "try_starts", count)
     for beyond in (0.0, model_module.BEYOND):
         monkeypatch.setattr(model_module, "BEYOND", beyond)
-        PMC(engine="landmark", random_state=0).fit(masks.apply(noisy, mask))
+        PMC(solver=Landmark(), random_state=0).fit(masks.apply(noisy, mask))
     every, some = tried
     assert 5 <= some < every / 3
 

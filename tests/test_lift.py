@@ -1,4 +1,4 @@
-"""The lift engine: monomials, the same problem as the exact engine, memory that is linear in n."""
+"""A polynomial kernel by its features: the same problem, in memory that is linear in n."""
 
 import pickle
 import tracemalloc
@@ -9,13 +9,14 @@ import pytest
 
 from polycomplete import datasets, masks
 from polycomplete.diagnostics import check_gradient
-from polycomplete.exact import Exact, ExactProblem
 from polycomplete.kernels import RBF, Linear, Polynomial
-from polycomplete.lift import Lift, LiftEnergy, LiftProblem, pick, row_energy
-from polycomplete.monomials import Monomials
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
 from polycomplete.rows import candidates, deviations_in_place, learn
-from polycomplete.solvers import Continuation
+from polycomplete.solvers import AdamPlus, Exact
+from polycomplete.solvers.exact import BLOCKS
+from polycomplete.solvers.lift import LiftProblem, PolynomialFeatures, count, row_energy
+from polycomplete.solvers.newton import Newton
+from polycomplete.solvers.problem import ExactProblem
 from tests import naive
 
 KERNELS = [Linear(), Polynomial(1, 2.5), Polynomial(2, 0.0), Polynomial(2, 2.5), Polynomial(3, 1.0)]
@@ -29,10 +30,10 @@ def data(n=40, m=3, seed=0):
 
 
 def both(kernel, rule=None, p=0.5, n=40, **options):
-    """Return the same problem of both engines, a point, and a smoothing."""
+    """Return the same problem in both forms, a point, and a smoothing."""
     X, mask = data(n)
     parts = (X, mask, kernel, Schatten(p, rule or Equal()))
-    exact, lift = ExactProblem(*parts, **options), LiftProblem(*parts, Lift(), **options)
+    exact, lift = ExactProblem(*parts, **options), LiftProblem(*parts, **options)
     z = exact.pack(0.5 * X)
     exact.reweigh(z, 0.1)
     lift.reweigh(z, 0.1)
@@ -43,65 +44,59 @@ def both(kernel, rule=None, p=0.5, n=40, **options):
     return exact, lift, z, 0.1 * exact.unit
 
 
-def monomials(kernel, m=3):
-    return Monomials(m, kernel.degree, kernel.offset)
-
-
 def distance(found, expected):
     return np.max(np.abs(found - expected)) / np.max(np.abs(expected))
 
 
+# The features
+
+
 @every_kernel
-def test_features_make_the_kernel(kernel):
-    X, _ = data()
-    F = monomials(kernel).features(X)
-    assert distance(F.T @ F, kernel.gram(X)) < 1e-14
-    variables = 3 + (kernel.offset > 0)
-    assert len(F) == len(monomials(kernel)) == comb(variables + kernel.degree - 1, kernel.degree)
+@pytest.mark.parametrize("m", [1, 3, 12])
+def test_the_scalar_product_of_features_is_the_kernel(kernel, m):
+    X, _ = data(m=m)
+    F = PolynomialFeatures.of(kernel, m)(X)
+    assert distance(F @ F.T, kernel.gram(X)) < 1e-12
+    variables = m + (kernel.offset > 0)
+    assert F.shape[1] == count(kernel, m) == comb(variables + kernel.degree - 1, kernel.degree)
+    assert F.shape[1] == naive.monomials(X, kernel.degree, kernel.offset).shape[1]
 
 
-@pytest.mark.parametrize("offset", [0.0, 2.0])
-def test_features_of_two_columns_are_the_textbook_ones(offset):
-    a, b = 3.0, -2.0
-    found = Monomials(2, 2, offset).features(np.array([[a, b]]))[:, 0]
-    expected = [a * a, 2**0.5 * a * b, b * b]
-    if offset:
-        expected += [offset, (2 * offset) ** 0.5 * a, (2 * offset) ** 0.5 * b]
-    np.testing.assert_allclose(sorted(found), sorted(expected))
+@every_kernel
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_so_it_is_for_rows_of_any_length(kernel, size):
+    X, _ = data(m=5)
+    X, kernel = size * X, Polynomial(kernel.degree, size**2 * kernel.offset)
+    F = PolynomialFeatures.of(kernel, 5)(X)
+    assert distance(F @ F.T, kernel.gram(X)) < 1e-12
 
 
 @every_kernel
 def test_push_is_the_derivative_of_the_features(kernel):
     X, _ = data()
     V, step = np.random.default_rng(1).standard_normal(X.shape), 1e-5
-    lifted = monomials(kernel)
-    ahead, behind = (lifted.features(X + sign * step * V) for sign in (1, -1))
-    assert distance(lifted.push(X, V), (ahead - behind) / (2 * step)) < 1e-8
+    features = PolynomialFeatures.of(kernel, 3)
+    ahead, behind = (features(X + sign * step * V) for sign in (1, -1))
+    assert distance(features.push(X, V), (ahead - behind) / (2 * step)) < 1e-8
 
 
 @every_kernel
 def test_pull_is_the_transpose_of_push(kernel):
     X, _ = data()
-    rng, lifted = np.random.default_rng(1), monomials(kernel)
-    V, C = rng.standard_normal(X.shape), rng.standard_normal((len(lifted), len(X)))
-    expected = np.sum(C * lifted.push(X, V), axis=0)
-    np.testing.assert_allclose(np.sum(lifted.pull(X, C) * V, axis=1), expected, atol=1e-10)
+    rng, features = np.random.default_rng(1), PolynomialFeatures.of(kernel, 3)
+    V, C = rng.standard_normal(X.shape), rng.standard_normal((len(X), count(kernel, 3)))
+    expected = np.sum(C * features.push(X, V), axis=1)
+    np.testing.assert_allclose(np.sum(features.pull(X, C) * V, axis=1), expected, atol=1e-10)
 
 
-@every_kernel
-def test_jacobian_is_push_through_the_coefficients(kernel):
-    X, _ = data()
-    rng, lifted = np.random.default_rng(1), monomials(kernel)
-    V, A = rng.standard_normal(X.shape), rng.standard_normal((len(lifted), 4))
-    found = np.einsum("nmq,nm->nq", lifted.jacobian(X, A), V)
-    np.testing.assert_allclose(found, lifted.push(X, V).T @ A, atol=1e-10)
+# The problem
 
 
 @every_kernel
 @every_rule
 @pytest.mark.parametrize("n", [5, 40])
 @pytest.mark.parametrize("noise", [None, 3.0])
-def test_value_and_gradient_are_those_of_the_exact_engine(kernel, rule, n, noise):
+def test_value_and_gradient_are_those_of_the_gram_matrix(kernel, rule, n, noise):
     exact, lift, z, gamma = both(kernel, rule, n=n, noise=noise)
     one, two = (problem.value_and_gradient(z, gamma) for problem in (exact, lift))
     assert two[0] == pytest.approx(one[0], rel=1e-9)
@@ -129,12 +124,22 @@ def test_gradient_against_finite_differences(kernel, noise):
     assert distance(lift.value_and_gradient(z, gamma)[1], expected) < 1e-7
 
 
-def test_other_solvers_work_with_it():
+@pytest.mark.parametrize(
+    "solver",
+    [
+        AdamPlus(max_iter=20, step=0.01),
+        Exact(algorithm="quasi-newton", max_iter=5, rounds=1, n_restarts=0, blend=False),
+    ],
+    ids=["adam", "quasi-newton"],
+)
+def test_every_solver_works_with_it(solver):
     exact, lift, _, _ = both(Polynomial(2, 1.0))
-    solver = Continuation(first=0.1, max_iter=5, rounds=1, rescues=0, blend=False)
     one, two = (solver.solve(problem, 1e-2) for problem in (exact, lift))
     np.testing.assert_allclose(two.X, one.X, atol=1e-6)
     assert two.objective[-1] == pytest.approx(one.objective[-1], rel=1e-9)
+
+
+# The energy of a row
 
 
 @every_kernel
@@ -142,7 +147,7 @@ def test_other_solvers_work_with_it():
 def test_row_energy_is_the_same_in_both_forms(kernel, gamma):
     X, mask = data(80)
     one, two = learn(kernel, X, gamma), row_energy(kernel, X, gamma)
-    assert isinstance(two, LiftEnergy)
+    assert len(two.landmarks) < 80
     Y, who = X + 0.1, np.arange(80)
     unit = np.max(kernel.diagonal(Y))
     for given in None, who:
@@ -152,7 +157,7 @@ def test_row_energy_is_the_same_in_both_forms(kernel, gamma):
         np.testing.assert_allclose(b.gradient, a.gradient, atol=1e-10 * unit)
         H = a.hessian(mask, 0.0)
         np.testing.assert_allclose(b.hessian(mask, 0.0), H, atol=1e-11 * np.max(np.abs(H)))
-    np.testing.assert_allclose(two.left_out(), one.left_out(), atol=1e-10 * unit)
+    np.testing.assert_allclose(two.left_out(X), one.left_out(X), atol=1e-10 * unit)
     for mine, theirs in zip(
         deviations_in_place(two, X, mask, gamma),
         deviations_in_place(one, X, mask, gamma),
@@ -179,59 +184,64 @@ def test_a_row_is_completed_alike_whatever_rows_come_along():
 
 
 def test_few_rows_and_other_kernels_keep_the_plain_row_energy():
-    X, _ = data(15)
-    assert not isinstance(row_energy(Polynomial(2, 1.0), X, 0.1), LiftEnergy)
-    assert not isinstance(row_energy(RBF(2.0), np.tile(X, (9, 1)), 0.1), LiftEnergy)
+    for kernel, X in (Polynomial(2, 1.0), data(15)[0]), (RBF(2.0), np.tile(data(15)[0], (9, 1))):
+        assert row_energy(kernel, X, 0.1).landmarks is X
+
+
+# Which form, and its memory
 
 
 @pytest.mark.parametrize(
     ("kernel", "n", "m", "expected"),
     [
-        (Polynomial(2), 461, 20, Exact()),
-        (Polynomial(2), 463, 20, Lift()),
-        (Polynomial(3), 1000, 20, Exact(eigen="partial")),
-        (Polynomial(3), 599, 20, Exact()),
-        (Linear(), 100, 20, Lift()),
-        (RBF(2.0), 5000, 2, Exact()),
+        (Polynomial(2), 461, 20, (ExactProblem, "full")),
+        (Polynomial(2), 463, 20, (LiftProblem, "full")),
+        (Polynomial(3), 1000, 20, (ExactProblem, "partial")),
+        (Polynomial(3), 599, 20, (ExactProblem, "full")),
+        (Linear(), 100, 20, (LiftProblem, "full")),
+        (RBF(2.0), 5000, 2, (ExactProblem, "full")),
     ],
 )
-def test_the_engine_is_picked_by_kernel_and_size(kernel, n, m, expected):
-    assert str(pick(None, kernel, n, m)) == str(expected)
-    given = Exact()
-    assert pick(given, kernel, n, m) is given
+@pytest.mark.parametrize("kind", [Exact, AdamPlus])
+def test_the_form_follows_from_kernel_and_size_unless_it_is_given(kind, kernel, n, m, expected):
+    parts = (np.zeros((n, m)), np.ones((n, m), bool), kernel, Schatten())
+    found = kind(max_memory=1e12).pose(*parts)
+    assert (type(found), found.eigen) == expected
+    for eigen in ("full", "partial"):
+        found = kind(eigen=eigen, max_memory=1e12).pose(*parts)
+        assert (type(found), found.eigen) == (ExactProblem, eigen)
 
 
 def test_a_problem_that_does_not_fit_is_refused():
-    X = np.zeros((1000, 30))
-    with pytest.raises(MemoryError, match=r"lift engine.*1000 rows of 5456 monomials.*0\.10 GB"):
-        Lift(max_memory=1e8).pose(X, X == 0, Polynomial(3, 1.0), Schatten())
-    with pytest.raises(ValueError, match=r"Lift\(max_memory=\.\.\.\).*got -1"):
-        Lift(max_memory=-1).check(10, 2)
+    X = np.zeros((12_000, 30))
+    with pytest.raises(MemoryError, match=r"12000 rows of 5456 monomials.*1\.00 GB.*max_memory"):
+        Exact(max_memory=1e9).pose(X, X == 0, Polynomial(3, 1.0), Schatten())
 
 
-def test_only_polynomials_can_be_lifted():
-    X, mask = data()
-    with pytest.raises(TypeError, match=r"needs a Polynomial kernel, got RBF"):
-        Lift().pose(X, mask, RBF(2.0), Schatten())
-
-
-def peak(n, m=8):
-    """Return the bytes that an evaluation takes at its peak."""
+def peak(n, m=8, newton=False):
+    """Return the peak of an evaluation and a row energy, or of a Newton step, in bytes."""
     X = datasets.make_polynomial_manifold(n, m, random_state=0)
     mask = masks.uniform(X.shape, 0.7, random_state=0)
-    problem = Lift().pose(X, mask, Polynomial(2, 1.0), Schatten(0.5))
+    problem = Exact().pose(X, mask, Polynomial(2, 1.0), Schatten(0.5))
+    assert isinstance(problem, LiftProblem)
     z = problem.pack(X)
     tracemalloc.start()
     try:
-        problem.value_and_gradient(z, 1e-3)
-        row_energy(problem.kernel, X, 1e-3)
+        if newton:
+            Newton(problem, z, 1e-3).step(1e-3)
+        else:
+            problem.value_and_gradient(z, 1e-3)
+            row_energy(problem.kernel, X, 1e-3)
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
 
 
-def test_memory_is_linear_in_the_rows_and_as_stated():
-    small, large = peak(3000), peak(12_000)
+@pytest.mark.parametrize("newton", [False, True])
+def test_memory_is_linear_in_the_rows_and_as_stated(newton):
+    small, large = peak(3000, newton=newton), peak(12_000, newton=newton)
     assert large < 4.4 * small
     assert large < 0.5 * 8 * 12_000**2  # far from n × n
-    assert large < Lift().memory_needed(12_000, 8)
+    needed = Exact().memory_needed(12_000, 8, count(Polynomial(2, 1.0), 8))
+    assert large < needed
+    assert needed - BLOCKS < 0.1 * 8 * 12_000**2

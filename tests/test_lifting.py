@@ -6,10 +6,11 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from polycomplete import tuning
+from polycomplete import model_selection
 from polycomplete.datasets import make_polynomial_manifold, make_union_of_subspaces
 from polycomplete.masks import per_row, uniform
 from polycomplete.metrics import rse
+from polycomplete.solvers.base import Monitor
 from polycomplete.solvers.lifting import Lifting
 from polycomplete.solvers.lifting.run import CAUTIOUS, Run, ranks
 from polycomplete.solvers.lifting.space import (
@@ -20,7 +21,6 @@ from polycomplete.solvers.lifting.space import (
     misfit,
     settle,
 )
-from polycomplete.solvers.result import Monitor
 
 
 def lift(Y):
@@ -352,12 +352,12 @@ def test_time_limit_and_callback():
 
 def test_the_path_grows_and_can_be_followed():
     X, mask = unions(n=120, m=10)
-    visible, hidden = tuning.hidings(mask, 0)[0]
+    visible, hidden = model_selection.holdouts(mask, 0)[0]
     keys = [rank for rank, _ in Lifting(offset=0).path(X, visible)]
     assert keys == sorted(keys)
     assert keys[0] == 1
     path = Lifting(offset=0).path(X, visible)
-    choice = tuning.follow(path, X, hidden, np.ones(10), give_up=np.inf)
+    choice = model_selection.follow(path, X, hidden, np.ones(10), give_up=np.inf)
     assert 5 <= choice.smoothing <= 10
     assert choice.error < 0.2 * choice.errors[1.0]
 

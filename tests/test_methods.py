@@ -17,13 +17,13 @@ from polycomplete import (
     VMC,
     Completer,
     Exact,
-    Polynomial,
     datasets,
     masks,
     methods,
     metrics,
 )
-from polycomplete.lift import Lift, pick
+from polycomplete.solvers.lift import LiftProblem
+from polycomplete.solvers.problem import ExactProblem
 
 NAMES = methods.names("completer")
 WRONG = {
@@ -37,7 +37,7 @@ WRONG = {
     "KFMC kernel": (KFMC(kernel="rbf"), "kernel"),
     "VMC degree": (VMC(degree=2.5), "degree"),
     "VMC offset": (VMC(offset=-1.0), "offset"),
-    "VMC engine": (VMC(engine="fast"), "engine"),
+    "VMC solver": (VMC(solver="fast"), "solver"),
     "LRMC scale": (LRMC(scale="big"), "scale"),
 }
 
@@ -90,14 +90,16 @@ def test_the_published_objective_of_srmc_is_worse_than_each_row_for_itself(curve
     assert rows < joint
 
 
-def test_vmc_works_on_monomials_where_rows_are_many(curve):
-    assert isinstance(pick(None, Polynomial(2, 1.0), 400, 10), Lift)
-    assert type(pick(None, Polynomial(2, 1.0), 60, 10)) is Exact
+def test_vmc_works_on_features_where_rows_are_many(monkeypatch, curve):
+    posed, pose = [], Exact.pose
+    monkeypatch.setattr(Exact, "pose", lambda *a, **k: posed.append(pose(*a, **k)) or posed[-1])
     X, mask, given = curve
     lift, exact = (
-        VMC(engine=engine, smoothing=1e-6, scale="standard", random_state=0).fit(given)
-        for engine in ("lift", "exact")
+        VMC(solver=solver, smoothing=1e-6, scale="standard", random_state=0).fit(given)
+        for solver in (None, Exact(eigen="full", blend=False))
     )
+    assert [type(problem) for problem in posed] == [LiftProblem, ExactProblem]
+    assert lift.solver_.blend is False
     np.testing.assert_allclose(lift.result_.X, exact.result_.X, atol=1e-2)
     assert metrics.rse(X, lift.transform(given), mask) < 0.05
 

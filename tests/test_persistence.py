@@ -19,6 +19,8 @@ import polycomplete
 from polycomplete import (
     PMC,
     Completer,
+    Exact,
+    Landmark,
     SubspaceClusterer,
     TableCompleter,
     methods,
@@ -29,8 +31,8 @@ from polycomplete.persistence import ModelFileError, load, save
 #: With nothing to choose, so that a fit takes a moment.
 FIXED = {"smoothing": 1e-2, "scale": "standard", "random_state": 0}
 MODELS = {
-    "pmc exact": PMC(engine="exact", **FIXED),
-    "pmc landmark": PMC(engine="landmark", **FIXED),
+    "pmc exact": PMC(solver=Exact(), **FIXED),
+    "pmc landmark": PMC(solver=Landmark(), **FIXED),
     "nlmc": methods.get("nlmc", **FIXED),
     "vmc-2": methods.get("vmc-2", **FIXED),
     "mean": methods.get("mean"),
@@ -158,7 +160,7 @@ def test_a_table_completer_gives_the_same_cells(tmp_path):
 
 
 def test_what_could_not_be_loaded_is_not_saved(tmp_path):
-    solver = polycomplete.Continuation(callback=print)
+    solver = polycomplete.Exact(callback=print)
     with pytest.raises(ModelFileError, match=r"PMC holds .*print.*not safe to load"):
         save(PMC(solver=solver), tmp_path / "a.skops")
     with pytest.raises(ModelFileError, match="take out functions"):

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 from sklearn.base import clone
 
-from polycomplete import LRMC, PMC, SRMC, Continuation, plots
+from polycomplete import LRMC, PMC, SRMC, Exact, plots
 
 T = np.linspace(-1, 1, 40)
 X = np.c_[T, T**2, T**3]
@@ -69,7 +69,7 @@ def test_names_are_written_as_they_are(make, ax):
 
 
 def test_convergence_shows_each_stage_coming_down(pmc, ax):
-    staged = clone(pmc).set_params(solver=Continuation(steps="quasi-newton")).fit(X)
+    staged = clone(pmc).set_params(solver=Exact(algorithm="quasi-newton")).fit(X)
     plots.plot_convergence(staged.result_, ax=ax)
     curves = [line for line in ax.lines if line.get_zorder() > 0]
     assert len(curves) == len(set(staged.result_.smoothings)) > 1

@@ -12,10 +12,10 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.impute import KNNImputer, SimpleImputer
 
 from polycomplete import LRMC, PMC, TableCompleter, load, masks, methods
+from polycomplete.model_selection import HeldOut
 from polycomplete.report import Report
 from polycomplete.report.trust import add_errors
 from polycomplete.solvers import AugmentedLagrangian
-from polycomplete.tuning import HeldOut
 
 T = np.linspace(-1, 1, 60)
 ARC = np.c_[T, T**2, T**3, 2 * T + 1]

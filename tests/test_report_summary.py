@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from sklearn.base import BaseEstimator
 
-from polycomplete import KFMC, LRMC, PMC, TableCompleter, masks
+from polycomplete import KFMC, LRMC, PMC, Landmark, TableCompleter, masks
 from polycomplete.report import Report
 from polycomplete.report.columns import BINS
 from polycomplete.report.summary import HEIGHT, MOST, WIDTH
@@ -178,7 +178,7 @@ def test_other_rows_are_recognized(pmc, change):
 
 def test_rows_in_blocks_are_those_of_the_fit_all_together():
     X = np.tile(HOLES, (3, 1)) + 1e-3 * np.arange(180)[:, None]
-    completer = PMC(engine="landmark", random_state=0).fit_blocks([X[:60], X[60:]])
+    completer = PMC(solver=Landmark(), random_state=0).fit_blocks([X[:60], X[60:]])
     assert completer.n_samples_seen_ == 180
     found = completer.report(X, completer.transform(X)).summary
     assert found["rows_of_fit"] is True

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from polycomplete import datasets, masks
 from polycomplete._resources import TILE
-from polycomplete.exact import ExactProblem
 from polycomplete.kernels import RBF, Polynomial
 from polycomplete.penalties import Schatten
 from polycomplete.rows import (
@@ -24,6 +23,7 @@ from polycomplete.rows import (
 )
 from polycomplete.rows.solve import _block_rows
 from polycomplete.solvers.precondition import precondition
+from polycomplete.solvers.problem import ExactProblem
 from polycomplete.solvers.restart import blend_ambiguous
 from tests import naive
 

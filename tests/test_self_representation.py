@@ -12,6 +12,7 @@ from polycomplete import datasets, masks
 from polycomplete.diagnostics import check_gradient
 from polycomplete.metrics import rse
 from polycomplete.solvers import Progress, self_representation
+from polycomplete.solvers.base import fill, stages
 from polycomplete.solvers.self_representation import (
     FIRST,
     KNEE,
@@ -22,8 +23,6 @@ from polycomplete.solvers.self_representation import (
     append_constant,
     smooth_abs,
 )
-from polycomplete.solvers.stages import stages
-from polycomplete.solvers.start import fill
 
 #: Every variant of the method.
 VARIANTS = [

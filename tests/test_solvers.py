@@ -8,25 +8,17 @@ import pytest
 
 from polycomplete import datasets, masks
 from polycomplete.diagnostics import check_gradient
-from polycomplete.exact import ExactProblem
-from polycomplete.kernels import RBF, Kernel, Linear, Polynomial
+from polycomplete.kernels import RBF, Kernel, Polynomial, typical_distance
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten
-from polycomplete.solvers import (
-    AdamPlus,
-    Continuation,
-    Progress,
-    continuation,
-    curvature,
-    newton,
-    precondition,
-)
-from polycomplete.solvers.continuation import _Run
+from polycomplete.solvers import AdamPlus, Exact, Progress, precondition
+from polycomplete.solvers import exact as exact_module
+from polycomplete.solvers.base import fill, stages
+from polycomplete.solvers.exact import _Run
+from polycomplete.solvers.problem import ExactProblem
 from polycomplete.solvers.restart import rescue
-from polycomplete.solvers.stages import stages
-from polycomplete.solvers.start import fill
 from tests import naive
 
-QUICK = {"rescues": 0, "blend": False}
+QUICK = {"n_restarts": 0, "blend": False}
 
 
 def small(rule, p=0.5):
@@ -67,7 +59,7 @@ def test_adam_plus_is_algorithm_1(name, p):
 def test_adam_plus_has_the_settings_of_the_paper():
     defaults = {k: v.default for k, v in inspect.signature(AdamPlus).parameters.items()}
     assert AdamPlus.default_smoothing == 1e-6
-    paper = {"start": "zero", "step": 1e-4, "tol": 1e-6, "beta1": 0.9, "beta2": 0.999}
+    paper = {"init": "zero", "step": 1e-4, "tol": 1e-6, "beta1": 0.9, "beta2": 0.999}
     assert paper | {"epsilon": 1e-8} == {k: defaults[k] for k in [*paper, "epsilon"]}
 
 
@@ -118,7 +110,7 @@ def test_stages_fall_by_tens_and_end_at_the_last(first, last, expected):
 @pytest.mark.parametrize("noise", [None, 10.0])
 def test_objective_falls_within_each_stage(rule, kernel, noise):
     problem, _ = curve(rule=rule, kernel=kernel, noise=noise)
-    solver = Continuation(first=0.1, steps="quasi-newton", max_iter=10, rounds=2, **QUICK)
+    solver = Exact(initial_smoothing=0.1, algorithm="quasi-newton", max_iter=10, rounds=2, **QUICK)
     result = solver.solve(problem, 1e-4)
     together = zip(result.smoothings, result.objective, strict=True)
     seen = []
@@ -135,7 +127,7 @@ def test_objective_falls_within_each_stage(rule, kernel, noise):
 @pytest.mark.parametrize("noise", [None, 10.0])
 def test_every_newton_step_lowers_the_objective_at_its_smoothing(rule, kernel, noise):
     problem, _ = curve(rule=rule, kernel=kernel, noise=noise)
-    run = _Run(Continuation(), problem)
+    run = _Run(Exact(), problem)
     assert run.second_order
     for smoothing in (*stages(1.0, 1e-4, 10 ** (1 / 3)), 1e-4, 1e-4):
         gamma = smoothing * problem.unit
@@ -146,44 +138,58 @@ def test_every_newton_step_lowers_the_objective_at_its_smoothing(rule, kernel, n
         assert run.monitor.objective[-1] == pytest.approx(after, rel=1e-12)
 
 
-class Unknown(RBF):
-    """A kernel of a user's own, of which the first derivatives alone are known."""
+class Cauchy(Kernel):
+    """A kernel of a user's own, of which the first derivatives alone are stated."""
+
+    def gram(self, X, Y=None):
+        Y = X if Y is None else Y
+        return 1 / (1 + np.sum((X[:, None] - Y[None]) ** 2, axis=2))
+
+    def slopes(self, X, Y, K):
+        return 2 * K**2, 2 * K**2
+
+    def diagonal(self, X):
+        return np.ones(len(X))
+
+    def diagonal_slope(self, X):
+        return np.zeros(len(X))
+
+    def metric(self, X):
+        return 2 * np.ones(len(X)), np.zeros(len(X))
 
 
-@pytest.mark.parametrize("case", ["kernel", "wide", "asked"])
-def test_where_newton_steps_are_not_to_be_had_quasi_newton_steps_are_taken(monkeypatch, case):
+@pytest.mark.parametrize("columns", [8, 70])
+def test_every_kernel_gets_newton_steps_at_any_width(columns):
+    X = datasets.make_polynomial_manifold(40, columns, random_state=0)
+    mask = masks.uniform(X.shape, 0.7, random_state=0)
+    X = X / (3 * typical_distance(X, mask))
+    problem = ExactProblem(X, mask, Cauchy(), Schatten(-0.5))
+    result = Exact(n_restarts=0, rounds=1).solve(problem, 1e-3)
+    assert min(result.gains) >= 0
+    quasi = Exact(algorithm="quasi-newton", n_restarts=0, rounds=1).solve(problem, 1e-3)
+    assert result.objective[-1] < 1.001 * quasi.objective[-1]
+
+
+def test_quasi_newton_steps_are_taken_where_they_are_asked_for(monkeypatch):
     called = []
-    monkeypatch.setattr(continuation, "minimize", lambda *_, **__: called.append(1))
-    problem, _ = curve()
-    if case == "kernel":
-        problem = problem.with_kernel(Unknown(problem.kernel.width))
-    if case == "wide":
-        monkeypatch.setattr(newton, "WIDEST", 7)
-    solver = Continuation(steps="quasi-newton") if case == "asked" else Continuation()
-    _Run(solver, problem).stage(1e-2)
+    monkeypatch.setattr(exact_module, "minimize", lambda *_, **__: called.append(1))
+    _Run(Exact(algorithm="quasi-newton"), curve()[0]).stage(1e-2)
     assert called == [1]
 
 
-def test_kernels_with_known_second_derivatives():
-    assert curvature.second_order(RBF())
-    assert curvature.second_order(Linear())
-    assert not curvature.second_order(Kernel())
-    assert not curvature.second_order(Unknown())
-
-
 def test_gains_are_the_shares_by_which_newton_steps_lower_the_objective():
-    result = Continuation(**QUICK).solve(curve()[0], 1e-3)
+    result = Exact(**QUICK).solve(curve()[0], 1e-3)
     assert len(result.gains) == result.iterations
     assert min(result.gains) >= 0
     assert result.gains[-1] < 1e-3 * max(result.gains)
-    assert not Continuation(steps="quasi-newton", **QUICK).solve(curve()[0], 1e-3).gains
+    assert not Exact(algorithm="quasi-newton", **QUICK).solve(curve()[0], 1e-3).gains
 
 
 def test_both_kinds_of_steps_come_to_the_same_place():
     problem, X = curve(p=0.0, rule=Equal())
     one, two = (
-        Continuation(steps=steps, tol=1e-7, **QUICK).solve(problem, 1e-5)
-        for steps in ("newton", "quasi-newton")
+        Exact(algorithm=algorithm, tol=1e-7, **QUICK).solve(problem, 1e-5)
+        for algorithm in ("newton", "quasi-newton")
     )
     assert one.converged
     assert two.converged
@@ -193,15 +199,15 @@ def test_both_kinds_of_steps_come_to_the_same_place():
 
 def test_objective_is_that_of_the_returned_matrix():
     problem, _ = curve()
-    result = Continuation(**QUICK).solve(problem, 1e-3)
+    result = Exact(**QUICK).solve(problem, 1e-3)
     value = problem.value_and_gradient(problem.pack(result.X), 1e-3)[0]
     assert result.objective[-1] == pytest.approx(value, rel=1e-12)
     assert result.smoothing == 1e-3
 
 
-def test_continuation_completes_a_curve_and_converges():
+def test_exact_completes_a_curve_and_converges():
     problem, X = curve()
-    result = Continuation().solve(problem, 1e-9)
+    result = Exact().solve(problem, 1e-9)
     assert result.stop == "converged"
     assert np.abs(result.X - X).max() < 0.01 * X.std()
     assert not result.ambiguous.any()
@@ -210,13 +216,13 @@ def test_continuation_completes_a_curve_and_converges():
 
 def test_the_kernel_is_widened_only_below_1e_7():
     problem, _ = curve(n=30)
-    result = Continuation(first=1e-3, max_iter=2, rounds=1, **QUICK).solve(problem, 1e-7)
+    result = Exact(initial_smoothing=1e-3, max_iter=2, rounds=1, **QUICK).solve(problem, 1e-7)
     assert result.kernel.width == problem.kernel.width
 
 
 def test_gradient_is_nearly_nil_where_the_solver_has_converged():
     problem, _ = curve(rule=Equal(), p=0.0)
-    result = Continuation(tol=1e-6, **QUICK).solve(problem, 1e-2)
+    result = Exact(tol=1e-6, **QUICK).solve(problem, 1e-2)
     start = fill(problem.X, problem.mask, "mean")
     assert result.converged
     at_start, at_end = (
@@ -236,7 +242,7 @@ def test_starts_are_their_definition():
         fill(X, mask, "ones")
 
 
-@pytest.mark.parametrize("kind", [AdamPlus, Continuation])
+@pytest.mark.parametrize("kind", [AdamPlus, Exact])
 @pytest.mark.parametrize("count", [1, 7])
 def test_a_callback_hears_of_each_iteration_and_can_end_the_run(kind, count):
     heard = []
@@ -253,23 +259,23 @@ def test_a_callback_hears_of_each_iteration_and_can_end_the_run(kind, count):
     assert [each.smoothing for each in heard] == result.smoothings
 
 
-@pytest.mark.parametrize("kind", [AdamPlus, Continuation])
+@pytest.mark.parametrize("kind", [AdamPlus, Exact])
 def test_a_time_limit_ends_the_run_with_what_it_has(kind):
     problem, _ = curve()
-    result = kind(start="mean", time_limit=1e-9).solve(problem, 1e-3)
+    result = kind(init="mean", time_limit=1e-9).solve(problem, 1e-3)
     assert result.stop == "time_limit"
     assert result.iterations == 1
     assert not np.array_equal(result.X, fill(problem.X, problem.mask, "mean"))
 
 
 def test_too_few_rounds_say_so():
-    result = Continuation(rounds=1, tol=1e-300, **QUICK).solve(curve()[0], 1e-3)
+    result = Exact(rounds=1, tol=1e-300, **QUICK).solve(curve()[0], 1e-3)
     assert result.stop == "max_iter"
 
 
 @pytest.mark.parametrize(
     "solver",
-    [AdamPlus(max_iter=5), Continuation(rounds=1), Continuation(steps="quasi-newton")],
+    [AdamPlus(max_iter=5), Exact(rounds=1), Exact(algorithm="quasi-newton")],
     ids=["adam", "newton", "quasi-newton"],
 )
 @pytest.mark.parametrize("rule", [Ramp(), Inverse()], ids=str)
@@ -282,7 +288,7 @@ def test_the_same_problem_gives_the_same_answer_and_keeps_observed_entries(solve
     assert np.array_equal(one.X[problem.mask], problem.X[problem.mask])
 
 
-@pytest.mark.parametrize("kind", [AdamPlus, Continuation])
+@pytest.mark.parametrize("kind", [AdamPlus, Exact])
 def test_complete_data_leave_nothing_to_do(kind):
     problem, X = curve(n=20, rate=1.0)
     result = kind().solve(problem, 1e-3)
@@ -295,13 +301,13 @@ def test_what_stands_in_missing_cells_does_not_matter():
     junk = ExactProblem(
         np.where(problem.mask, problem.X, 1e3), problem.mask, problem.kernel, problem.penalty
     )
-    one, two = (Continuation(rounds=1).solve(each, 1e-3).X for each in (problem, junk))
+    one, two = (Exact(rounds=1).solve(each, 1e-3).X for each in (problem, junk))
     assert np.array_equal(one, two)
 
 
 def test_path_yields_the_completion_at_shrinking_smoothing():
     problem, X = curve()
-    smoothings, completed = zip(*Continuation(first=0.1).path(problem), strict=True)
+    smoothings, completed = zip(*Exact(initial_smoothing=0.1).path(problem), strict=True)
     assert sorted(set(smoothings), reverse=True) == stages(0.1, 1e-7)
     assert all(b <= a for a, b in pairwise(smoothings))
     errors = [np.abs(each - X).max() for each in completed]
@@ -340,11 +346,11 @@ def test_second_chances_are_kept_only_if_the_objective_falls(monkeypatch, better
     problem, X = curve()
     moved = stuck(problem, X, 7)
     before, after = (moved, X) if better else (X, moved)
-    monkeypatch.setattr(continuation, "rescue", lambda *_: (after, 1))
+    monkeypatch.setattr(exact_module, "rescue", lambda *_: (after, 1))
     monkeypatch.setattr(_Run, "stage", lambda *_: 0.0)
-    run = _Run(Continuation(rescues=1), problem)
+    run = _Run(Exact(n_restarts=1), problem)
     run.z = problem.pack(before)
-    run.rescue(1e-6)
+    run.restart(1e-6)
     assert np.array_equal(run.z, problem.pack(X))
 
 
@@ -357,18 +363,18 @@ def test_the_function_given_to_the_optimiser_has_its_right_gradient(monkeypatch,
     def minimize(fun, x, **_):
         checks.append(check_gradient(fun, x, largest=1e-2 * np.linalg.norm(x)))
 
-    monkeypatch.setattr(continuation, "minimize", minimize)
+    monkeypatch.setattr(exact_module, "minimize", minimize)
     problem, _ = curve(rule=Equal())
-    _Run(Continuation(steps="quasi-newton"), problem).stage(1e-2)
+    _Run(Exact(algorithm="quasi-newton"), problem).stage(1e-2)
     assert [check.passed for check in checks] == [True]
     assert np.isfinite(checks[0].slope)
 
 
-@pytest.mark.parametrize("steps", ["newton", "quasi-newton"])
-def test_converged_means_that_the_last_round_moved_less_than_the_tolerance(monkeypatch, steps):
+@pytest.mark.parametrize("algorithm", ["newton", "quasi-newton"])
+def test_converged_means_that_the_last_round_moved_less_than_the_tolerance(monkeypatch, algorithm):
     rounds, once = [], _Run._round
     monkeypatch.setattr(_Run, "_round", lambda *given: rounds.append(once(*given)) or rounds[-1])
-    solver = Continuation(steps=steps, max_iter=3, rounds=100, tol=1e-4, **QUICK)
+    solver = Exact(algorithm=algorithm, max_iter=3, rounds=100, tol=1e-4, **QUICK)
     result = solver.solve(curve()[0], 1e-3)
     assert result.stop == "converged"
     assert rounds[-1] < 1e-4 <= min(rounds[:-1], default=1.0)
@@ -384,7 +390,7 @@ def test_a_solve_leaves_nothing_behind_in_the_problem():
 
 def test_a_path_out_of_time_ends_early_with_what_it_has():
     problem = small(Ramp())
-    path = list(Continuation().path(problem, time_limit=0.0))
+    path = list(Exact().path(problem, time_limit=0.0))
     assert len(path) == 1
-    assert path[0][0] == Continuation().first
+    assert path[0][0] == Exact().initial_smoothing
     np.testing.assert_array_equal(path[0][1][problem.mask], problem.X[problem.mask])

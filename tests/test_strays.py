@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from polycomplete import PMC, VMC, datasets, masks, metrics
+from polycomplete import PMC, VMC, Exact, datasets, masks, metrics
+from polycomplete.model_selection import follow
 from polycomplete.rows import Span, bring_back
-from polycomplete.tuning import follow
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_no_row_of_motion_capture_runs_away(motion):
 def test_new_rows_do_not_run_away_either(motion):
     truth, holes = motion
     X = np.where(holes, np.nan, truth)
-    pmc = PMC(smoothing=1e-6, scale="standard", random_state=1, engine="exact").fit(X[400:520])
+    pmc = PMC(smoothing=1e-6, scale="standard", random_state=1, solver=Exact()).fit(X[400:520])
     completed = pmc.transform(X[200:300])
     missing = holes[200:300]
     inside = np.where(missing, completed, np.nanmean(X[400:520], axis=0))

@@ -7,9 +7,17 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
-from polycomplete import NLMC, PMC, AdamPlus, Continuation, Exact, datasets, masks, metrics, tuning
-from polycomplete.recipe import choose
-from polycomplete.solvers.result import Monitor
+from polycomplete import (
+    NLMC,
+    PMC,
+    AdamPlus,
+    Exact,
+    datasets,
+    masks,
+    metrics,
+    model_selection,
+)
+from polycomplete.solvers.base import Monitor
 
 
 def manifold(n=100, m=10, rate=0.85, seed=0, **options):
@@ -18,7 +26,7 @@ def manifold(n=100, m=10, rate=0.85, seed=0, **options):
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("solver", [None, Continuation(blend=False)], ids=["default", "unblended"])
+@pytest.mark.parametrize("solver", [None, Exact(blend=False)], ids=["default", "unblended"])
 def test_a_row_with_one_entry_on_a_sheet_is_not_determined(seed, solver):
     X, mask = manifold(seed=seed, degree=3)
     mask[7] = np.arange(10) == 0
@@ -40,7 +48,7 @@ def test_deviations_of_wide_rows_are_calibrated_too(columns):
     noisy = X + 0.1 * X.std(axis=0) * np.random.default_rng(0).standard_normal(X.shape)
     pmc = PMC(random_state=0)
     completed = pmc.fit_transform(masks.apply(noisy, mask))
-    assert type(pmc.engine_) is Exact
+    assert type(pmc.solver_) is Exact
     assert_array_equal(pmc.cell_std_[mask], 0)
     assert (pmc.cell_std_[~mask] > 0).all()
     assert 0.55 < np.mean(np.abs(completed - noisy)[~mask] < pmc.cell_std_[~mask]) < 0.8
@@ -52,7 +60,7 @@ def test_smoothing_ends_small_without_noise_and_not_with_noise():
     rng = np.random.default_rng(0)
     noisy = X + 0.3 * X.std(axis=0) * rng.standard_normal(X.shape)
     clean, rough = (PMC(random_state=0).fit(masks.apply(Y, mask)) for Y in (X, noisy))
-    assert clean.smoothing_ == Continuation.default_smoothing
+    assert clean.smoothing_ == Exact.default_smoothing
     assert rough.smoothing_ >= 1e-4
 
 
@@ -68,7 +76,10 @@ def test_columns_of_similar_spread_need_no_choice_and_others_are_chosen_by_hidin
 
 def test_too_few_entries_to_hide_means_caution():
     X, mask = manifold(n=8, m=3, rate=0.8)
-    assert choose(X, mask, PMC(random_state=0)._recipe(seed=0))[:2] == ("sqrt", tuning.CAUTIOUS)
+    assert PMC(random_state=0)._recipe(seed=0).search.select(X, mask)[:2] == (
+        "sqrt",
+        model_selection.CAUTIOUS,
+    )
 
 
 def test_noise_in_a_small_table_is_not_followed():
@@ -90,7 +101,7 @@ def test_time_stamps_do_not_hide_the_other_columns():
 @pytest.mark.parametrize("smoothing", ["auto", 1e-9])
 def test_a_fit_out_of_time_says_so_and_keeps_what_it_reached(smoothing):
     X, mask = manifold(n=200, m=20, rate=0.5)
-    pmc = PMC(smoothing=smoothing, solver=Continuation(time_limit=0.2), random_state=0)
+    pmc = PMC(smoothing=smoothing, solver=Exact(time_limit=0.2), random_state=0)
     with pytest.warns(ConvergenceWarning, match="time limit .*before it converged"):
         completed = pmc.fit_transform(masks.apply(X, mask))
     assert pmc.result_.stop == "time_limit"
@@ -101,8 +112,8 @@ def test_a_fit_out_of_time_says_so_and_keeps_what_it_reached(smoothing):
 def test_a_path_out_of_time_is_not_taken_for_data_without_noise():
     X, mask = manifold(n=200, rate=0.7)
     noisy = X + 0.3 * X.std(axis=0) * np.random.default_rng(0).standard_normal(X.shape)
-    recipe = PMC(solver=Continuation(time_limit=1e-6), random_state=0)._recipe(seed=0)
-    assert choose(noisy, mask, recipe)[1] == Continuation().first
+    recipe = PMC(solver=Exact(time_limit=1e-6), random_state=0)._recipe(seed=0)
+    assert recipe.search.select(noisy, mask)[1] == Exact().initial_smoothing
 
 
 def test_another_solver_is_welcome():
@@ -132,7 +143,7 @@ def test_new_rows_need_the_surface_learned_once():
 def test_a_callback_may_hold_what_cannot_be_copied(tmp_path):
     X, mask = manifold(n=40, m=6)
     with (tmp_path / "log").open("w") as log:
-        solver = Continuation(callback=lambda progress: log.write(f"{progress}\n") < 0)
+        solver = Exact(callback=lambda progress: log.write(f"{progress}\n") < 0)
         PMC(solver=solver, random_state=0).fit(masks.apply(X, mask))
     assert "objective=" in (tmp_path / "log").read_text()
 
@@ -140,7 +151,7 @@ def test_a_callback_may_hold_what_cannot_be_copied(tmp_path):
 def test_blending_keeps_observed_entries_to_the_last_bit():
     X = datasets.make_polynomial_manifold(120, 10, random_state=0)
     mask = masks.per_row(X.shape, 3, random_state=0)
-    pmc = PMC(smoothing=1e-6, scale=None, solver=Continuation(rescues=0, rounds=3))
+    pmc = PMC(smoothing=1e-6, scale=None, solver=Exact(n_restarts=0, rounds=3))
     with pytest.warns(match="did not converge"):
         pmc.fit(masks.apply(X, mask))
     assert pmc.result_.ambiguous.any()
@@ -169,7 +180,7 @@ def test_the_residual_of_an_earlier_fit_does_not_survive():
 def test_a_column_that_does_not_vary_among_the_rows_to_choose_by_is_not_judged():
     X, mask = manifold(60)
     X[:, 3] = 1.0
-    chosen = choose(X, mask, PMC()._recipe(seed=0, shape=X.shape))
+    chosen = PMC()._recipe(0, len(X)).search.select(X, mask)
     assert chosen.smoothing < 1e-2
     assert chosen.trials
 
@@ -184,15 +195,15 @@ def test_small_tables_are_judged_by_more_hidden_entries_where_noise_sets_the_err
 
     def follow(path, truth, hidden, *args):
         followed.append((hidden.sum(), args[1]))
-        return tuning_follow(path, truth, hidden, *args)
+        return followed_as_is(path, truth, hidden, *args)
 
-    tuning_follow = tuning.follow
-    monkeypatch.setattr(tuning, "follow", follow)
-    chosen = choose(X, mask, PMC(scale="standard", random_state=0)._recipe(seed=0))
+    followed_as_is = model_selection.follow
+    monkeypatch.setattr(model_selection, "follow", follow)
+    chosen = PMC(scale="standard", random_state=0)._recipe(seed=0).search.select(X, mask)
     assert len(followed) == expected
     counts, ends = zip(*followed, strict=True)
-    assert sum(counts) >= (tuning.CERTAIN if noise else tuning.ENOUGH)
+    assert sum(counts) >= (model_selection.CERTAIN if noise else model_selection.ENOUGH)
     # The first ones show down to where it is worth while to go.
     assert ends[:2] == (0.0, 0.0)
     assert all(0 < end <= 1 for end in ends[2:])
-    assert (chosen.smoothing > tuning.COARSE) == bool(noise)
+    assert (chosen.smoothing > model_selection.COARSE) == bool(noise)

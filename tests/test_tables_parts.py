@@ -13,9 +13,9 @@ from hypothesis.extra import numpy as stnp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from polycomplete.model_selection import HeldOut
 from polycomplete.tables.calibration import ENOUGH, calibrate
 from polycomplete.tables.codecs import CODECS, Category, Number, Order, Time, codec_of
-from polycomplete.tuning import HeldOut
 
 CODES = st.sampled_from([0.0, 1.0, 2.0, np.nan])
 NUMBERS = st.floats(-1e9, 1e9).map(lambda number: round(number, 3)) | st.just(np.nan)

@@ -20,7 +20,8 @@ from polycomplete import (
     metrics,
 )
 from polycomplete._resources import find_device
-from polycomplete.landmarks import engine as engine_module
+from polycomplete.landmarks import Resources
+from polycomplete.landmarks import problem as problem_module
 from polycomplete.landmarks.energy import Spectrum
 from polycomplete.landmarks.features import moments, whiten
 from polycomplete.rows import Holes, deviations, pivots
@@ -60,16 +61,16 @@ def instance():
 
 @pytest.fixture(scope="module")
 def fitted(instance):
-    return PMC(engine=Landmark(max_rows=300), random_state=0).fit(instance[2])
+    return PMC(solver=Landmark(max_samples=300), random_state=0).fit(instance[2])
 
 
 @pytest.mark.parametrize("max_memory", [None, 3e5])
 def test_a_frozen_model_gives_the_same_on_a_device(instance, fitted, max_memory):
     _, mask, given = instance
-    there = Landmark(device="torch:cpu", max_memory=max_memory)
+    elsewhere = Resources(device="torch:cpu", max_memory=max_memory)
     here, there = (
-        replace(fitted.model_, engine=engine).completion(given, mask)
-        for engine in (Landmark(), there)
+        replace(fitted.model_, resources=resources).completion(given, mask)
+        for resources in (Resources(), elsewhere)
     )
     sure = (mask.sum(axis=1) >= 4) & ~here.loose
     assert_allclose(there.rows[sure], here.rows[sure], rtol=0, atol=1e-4)
@@ -80,10 +81,10 @@ def test_a_frozen_model_gives_the_same_on_a_device(instance, fitted, max_memory)
 
 def test_a_fit_on_a_device_recovers_the_same_rows(monkeypatch, instance):
     X, mask, given = instance
-    monkeypatch.setattr(engine_module, "MANY_JOINT", 100)
+    monkeypatch.setattr(problem_module, "MANY_JOINT", 100)
     shares = []
     for name in (None, "torch:cpu"):
-        pmc = PMC(engine=Landmark(max_rows=300, device=name), random_state=0)
+        pmc = PMC(solver=Landmark(max_samples=300), device=name, random_state=0)
         completed = pmc.fit_transform(given)
         assert_array_equal(completed[mask], X[mask])
         shares.append(metrics.recovered_share(X, completed, mask, min_observed=4))
@@ -101,12 +102,15 @@ def test_a_tensor_comes_back_as_a_tensor(instance, fitted):
     assert single.dtype == torch.float32
 
 
-def test_the_device_of_a_fitted_model_can_be_changed(instance):
+def test_the_device_of_a_fitted_model_is_that_of_its_fit(monkeypatch, instance):
     given = instance[2][:400]
-    pmc = PMC(engine=Landmark(max_rows=200), random_state=0).fit(given)
+    pmc = PMC(solver=Landmark(max_samples=200), n_jobs=1, random_state=0).fit(given)
     before = pmc.transform(given)
-    pmc.set_params(engine__device="torch:cpu")
-    assert_allclose(pmc.transform(given), before, atol=1e-4)
+    pmc.set_params(device="torch:cpu", n_jobs=3, solver__max_memory=1e6)
+    assert (pmc.model_.resources.device, pmc.model_.resources.n_jobs) == (None, 1)
+    assert pmc.model_.resources.max_memory is None
+    assert_array_equal(pmc.transform(given), before)
+    assert pmc.fit(given).model_.resources.device == "torch:cpu"
 
 
 @pytest.mark.parametrize("eigen", ["full", "partial"])
@@ -115,8 +119,8 @@ def test_the_exact_objective_is_the_same_on_a_device(eigen):
     mask = masks.uniform(X.shape, 0.6, random_state=0)
     found = []
     for name in (None, "torch:cpu"):
-        engine = Exact(device=name, eigen=eigen)
-        problem = engine.pose(np.where(mask, X, 0), mask, RBF(width=3.0), Schatten(0.5, Ramp()))
+        given = (np.where(mask, X, 0), mask, RBF(width=3.0), Schatten(0.5, Ramp()))
+        problem = Exact(eigen=eigen).pose(*given, resources=Resources(device=name))
         found.append(problem.value_and_gradient(problem.pack(X), 1e-1))
         spectrum = problem.spectrum(problem.pack(X), 1e-1)[2]
         assert isinstance(spectrum.vectors, np.ndarray)
@@ -134,7 +138,7 @@ def test_parts_of_the_data_come_back_in_their_order():
 
 def test_what_is_missing_is_said(monkeypatch):
     with pytest.raises(ValueError, match='device must be "cpu", "cuda"'):
-        PMC(engine=Landmark(device="gpu0")).fit(np.eye(5))
+        PMC(device="gpu0").fit(np.eye(5))
     with pytest.raises(ValueError, match="device must be"):
         find_device("cupy:cuda")
     monkeypatch.setattr(_resources, "find_spec", lambda name: None)
@@ -149,7 +153,7 @@ def test_what_is_missing_is_said(monkeypatch):
 
 
 def test_few_rows_stay_on_the_host(monkeypatch):
-    monkeypatch.setattr(engine_module, "any_card", lambda: "torch:cpu")
-    auto = Landmark(device="auto")
+    monkeypatch.setattr(problem_module, "any_card", lambda: "torch:cpu")
+    auto = Resources(device="auto")
     assert auto.device_for(100, joint=False).is_host
     assert not auto.device_for(10**6, joint=False).is_host

@@ -26,7 +26,8 @@ from polycomplete import (
     PMC,
     RBF,
     VMC,
-    Continuation,
+    Exact,
+    Landmark,
     TransductiveClassifier,
     TransductiveRegressor,
     metrics,
@@ -36,7 +37,7 @@ from polycomplete.transduction.base import draw_rows
 #: Where the method does not matter.
 CHEAP = {"method": LRMC(), "label_weight": 1.0, "random_state": 0}
 #: A curved surface without second chances.
-QUICK = PMC(kernel=RBF(multiple=1.5), smoothing=0.1, solver=Continuation(rescues=0, blend=False))
+QUICK = PMC(kernel=RBF(multiple=1.5), smoothing=0.1, solver=Exact(n_restarts=0, blend=False))
 
 
 def blobs(n=60, classes=3, m=4, apart=4.0, missing=0.2, seed=0):
@@ -136,7 +137,7 @@ def test_settings_that_do_as_well_are_averaged(fitted):
 @pytest.mark.parametrize("average", [1, 3])
 def test_the_best_setting_alone_warns(average):
     X, y = blobs(n=40)
-    hurried = PMC(solver=Continuation(max_iter=1, rounds=1))
+    hurried = PMC(solver=Exact(max_iter=1, rounds=1))
     with pytest.warns(ConvergenceWarning, match="did not converge") as caught:
         TransductiveClassifier(hurried, average=average, random_state=0).fit(X, half(y))
     assert [Path(each.filename).name for each in caught] == ["test_transduction.py"]
@@ -464,7 +465,7 @@ def test_calibration_makes_timid_scores_sharper():
 def test_probabilities_mean_what_they_say():
     X, y = blobs(n=2300, classes=2, m=3, apart=1.5, missing=0.2)
     given, new = slice(300), slice(300, None)  # many new rows: few would be off by chance
-    found = TransductiveClassifier(PMC(engine="landmark"), label_weight=1.0, random_state=0)
+    found = TransductiveClassifier(PMC(solver=Landmark()), label_weight=1.0, random_state=0)
     chances = found.fit(X[given], half(y[given])).predict_proba(X[new])
     assert 0.1 < metrics.classification_error(y[new], np.argmax(chances, axis=1)) < 0.35
     assert metrics.expected_calibration_error(y[new], chances) < 0.1

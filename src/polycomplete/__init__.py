@@ -23,15 +23,13 @@ if TYPE_CHECKING:
     from polycomplete._resources import show_versions
     from polycomplete.clustering import SparseSubspaceClustering, SubspaceClusterer
     from polycomplete.completers import Completer
-    from polycomplete.exact import Exact
     from polycomplete.kernels import RBF, Linear, Polynomial
-    from polycomplete.landmarks import Landmark, Sweeps
-    from polycomplete.lift import Lift
+    from polycomplete.landmarks import Landmark
     from polycomplete.methods import KFMC, LADMC, LRMC, NLMC, PMC, SRMC, VMC
     from polycomplete.out_of_core import complete_file
     from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
     from polycomplete.persistence import load, save
-    from polycomplete.solvers import IRLS, AdamPlus, AugmentedLagrangian, Continuation, SoftImpute
+    from polycomplete.solvers import AdamPlus, AugmentedLagrangian, Exact, SoftImpute
     from polycomplete.tables import TableCompleter
     from polycomplete.transduction import TransductiveClassifier, TransductiveRegressor
 
@@ -42,10 +40,8 @@ _HOMES = {
     "completers": ["Completer"],
     "datasets": [],
     "diagnostics": [],
-    "exact": ["Exact"],
     "kernels": ["RBF", "Linear", "Polynomial"],
-    "landmarks": ["Landmark", "Sweeps"],
-    "lift": ["Lift"],
+    "landmarks": ["Landmark"],
     "masks": [],
     "methods": ["KFMC", "LADMC", "LRMC", "NLMC", "PMC", "SRMC", "VMC"],
     "metrics": [],
@@ -54,7 +50,7 @@ _HOMES = {
     "persistence": ["load", "save"],
     "plots": [],
     "report": [],
-    "solvers": ["IRLS", "AdamPlus", "AugmentedLagrangian", "Continuation", "SoftImpute"],
+    "solvers": ["AdamPlus", "AugmentedLagrangian", "Exact", "SoftImpute"],
     "tables": ["TableCompleter"],
     "theory": [],
     "transduction": ["TransductiveClassifier", "TransductiveRegressor"],
@@ -62,7 +58,6 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "IRLS",
     "KFMC",
     "LADMC",
     "LRMC",
@@ -74,12 +69,10 @@ __all__ = [
     "AdamPlus",
     "AugmentedLagrangian",
     "Completer",
-    "Continuation",
     "Equal",
     "Exact",
     "Inverse",
     "Landmark",
-    "Lift",
     "Linear",
     "Polynomial",
     "Ramp",
@@ -88,7 +81,6 @@ __all__ = [
     "SoftImpute",
     "SparseSubspaceClustering",
     "SubspaceClusterer",
-    "Sweeps",
     "TableCompleter",
     "TransductiveClassifier",
     "TransductiveRegressor",

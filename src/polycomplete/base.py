@@ -18,10 +18,10 @@ from polycomplete._resources import chosen
 from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
 from polycomplete.keeping import Reported, all_or_nothing
 from polycomplete.kernels import RBF
+from polycomplete.model_selection import HeldOut
 from polycomplete.sampling import Tally
 from polycomplete.scaling import column_spread
 from polycomplete.solvers import Result
-from polycomplete.tuning import HeldOut
 
 __all__ = ["BaseCompleter", "Fitted", "Model"]
 

@@ -1,4 +1,4 @@
-"""The landmark engine's surface, learned jointly from not too many rows."""
+"""The surface through landmarks, learned jointly from not too many rows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from functools import partial
 
 import numpy as np
 
-from polycomplete.landmarks import Landmark, LandmarkModel
-from polycomplete.recipe import Learned, Recipe, Trial, judge, pose, solve
+from polycomplete.landmarks import LandmarkModel
+from polycomplete.model_selection import Trial
+from polycomplete.recipe import Learned, Recipe
 from polycomplete.sampling import training_rows
 
 ENTRIES = 25_000  # observed entries that are enough to choose by
@@ -17,7 +18,7 @@ JUDGED = 500  # rows whose hidden entries are enough to scale deviations by
 
 
 def fit_landmarks(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
-    """Complete a matrix with the landmark engine, all rows jointly.
+    """Complete a matrix through landmarks, all rows jointly.
 
     Parameters
     ----------
@@ -26,7 +27,7 @@ def fit_landmarks(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
     mask : ndarray of bool, shape (n, m)
         True where observed.
     recipe : Recipe
-        The method; its engine is a Landmark.
+        The method; its solver is a Landmark.
 
     Returns
     -------
@@ -34,24 +35,22 @@ def fit_landmarks(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
 
     Examples
     --------
-    >>> from polycomplete import RBF, Schatten, datasets, masks, metrics
-    >>> from polycomplete.landmarks import Sweeps
+    >>> from polycomplete import RBF, Landmark, Schatten, datasets, masks, metrics
+    >>> from polycomplete.recipe import Recipe
     >>> X = datasets.make_polynomial_manifold(400, 10, random_state=0)
     >>> mask = masks.uniform(X.shape, 0.7, random_state=0)
-    >>> recipe = Recipe(RBF(), Schatten(), Landmark(), Sweeps(), "sqrt", "auto", None, seed=0)
+    >>> recipe = Recipe(RBF(), Schatten(), Landmark(), "sqrt", "auto", None, seed=0)
     >>> metrics.rse(X, fit_landmarks(X, mask, recipe).completed, mask) < 0.1
     True
     """
-    assert isinstance(recipe.engine, Landmark)
-    recipe.engine.check_params()
-    with recipe.engine.pool() as engine:
-        recipe = replace(recipe, engine=engine)
+    with recipe.resources.pool() as resources:
+        recipe = replace(recipe, resources=resources)
         sample = training_rows(mask, _enough(mask), recipe.seed + 1)
-        scaler, problem, result, chosen = solve(X, mask, recipe, sample)
+        scaler, problem, result, chosen = recipe.solve(X, mask, sample)
         model = LandmarkModel.learn(problem, result.X, scaler, chosen.smoothing, recipe.seed)
-        factor, held_out = judge(X, chosen.trials, partial(_trial_spread, X, model, recipe))
+        factor, held_out = chosen.calibrate(X, partial(_trial_spread, X, model, recipe))
         model = model.calibrated(factor)
-        joint = model.settled(result.X, mask, engine.run)
+        joint = model.settled(result.X, mask, resources.mapping)
     return Learned(
         surface=model,
         completed=scaler.undo(joint.rows),
@@ -79,9 +78,9 @@ def _trial_spread(X: np.ndarray, model: LandmarkModel, recipe: Recipe, trial: Tr
     Some of the rows are enough to calibrate by; the others have NaN.
     """
     scaler, rows, visible, _, found = trial
-    problem = pose(X[rows], visible, scaler, recipe)
+    problem = recipe.pose(scaler.apply_observed(X[rows], visible), visible)
     judging = LandmarkModel.learn(problem, found, scaler, model.smoothing, recipe.seed)
     some = np.linspace(0, len(rows) - 1, min(len(rows), JUDGED)).astype(int)
     spread = np.full_like(found, np.nan)
-    spread[some] = judging.deviations(found[some], visible[some], problem.engine.run)
+    spread[some] = judging.deviations(found[some], visible[some], problem.resources.mapping)
     return spread

@@ -13,27 +13,25 @@ from sklearn.utils.validation import check_is_fitted
 from polycomplete._resources import chosen, name_of
 from polycomplete.base import Fitted
 from polycomplete.blockwise import fit_landmarks
-from polycomplete.exact import Exact
 from polycomplete.keeping import all_or_nothing
 from polycomplete.kernels import RBF, Kernel
-from polycomplete.landmarks import Landmark, LandmarkModel, Sweeps
-from polycomplete.lift import Lift, pick
+from polycomplete.landmarks import Landmark, LandmarkModel, Resources
 from polycomplete.out_of_core import BlockCompleter
 from polycomplete.penalties import Ramp, Schatten
-from polycomplete.recipe import Recipe, walk
-from polycomplete.solvers import AdamPlus, Continuation
+from polycomplete.recipe import Recipe
+from polycomplete.solvers import Exact, Solver
 from polycomplete.surface import Surface, fit_surface
 
 __all__ = ["Completer"]
 
-#: Beyond this many rows "auto" takes the landmark engine (``make bench-scale`` measures both).
+#: Beyond this many rows "auto" takes the landmark solver (``make bench-scale`` measures both).
 MANY = 400
 
 
 class Completer(BlockCompleter):
     """Complete a matrix by making its rows lie on a low-dimensional curved surface.
 
-    The general method: any kernel, penalty, engine and solver. :class:`~polycomplete.PMC` and
+    The general method: any kernel, penalty and solver. :class:`~polycomplete.PMC` and
     :class:`~polycomplete.NLMC` are compositions of it.
 
     Columns without any observed entry are dropped (or kept as zeros); constant columns are filled
@@ -51,14 +49,12 @@ class Completer(BlockCompleter):
     penalty : Schatten, optional
         How the spectrum of the Gram matrix is charged; ``Schatten(p=-0.5, weights=Ramp())`` by
         default.
-    engine : {"auto", "exact", "landmark", "lift"}, or such an object, default="auto"
-        How the problem is evaluated: on the Gram matrix of all rows (:class:`~polycomplete.Exact`,
-        cubic in the rows), by landmarks (:class:`~polycomplete.Landmark`, linear), or, for a
-        polynomial kernel, on its monomials (:class:`~polycomplete.Lift`). "auto" takes the exact
-        engine for small data and what is cheaper for larger.
-    solver : Continuation, Sweeps or AdamPlus, optional
-        How the missing entries move: by default :class:`~polycomplete.solvers.Continuation`, with
-        the landmark engine :class:`~polycomplete.landmarks.Sweeps`.
+    solver : Exact, Landmark, AdamPlus or another Solver, optional
+        How the missing entries move: all of them jointly on the Gram matrix
+        (:class:`~polycomplete.Exact`, cubic in the rows), by landmarks
+        (:class:`~polycomplete.Landmark`, linear), or by the paper's algorithm
+        (:class:`~polycomplete.AdamPlus`). By default ``Exact()`` up to 400 rows, and with
+        ``noise``, and else ``Landmark()``.
     scale : {"auto", "standard", "sqrt", "range"} or None, default="auto"
         How columns are scaled, from their observed entries. "sqrt" divides by the square root of
         the standard deviation. "auto" takes "sqrt" for columns of similar spread and otherwise
@@ -77,8 +73,15 @@ class Completer(BlockCompleter):
         Append columns that say which entries were missing.
     keep_empty_features : bool, default=False
         Keep columns without any observed entry, as zeros.
+    n_jobs : int, default=-1
+        Cores that rows are completed by: up to four threads, and from 100 000 rows on processes.
+        −1 takes all of them. The result does not depend on it.
+    device : str, optional
+        Where rows are completed, or with ``Exact`` the objective is computed: "cpu", "cuda" (or
+        "cuda:1" and so on), or "auto" for a GPU where there is one and there are enough rows. By
+        default where the rows are: on the GPU for a tensor that lies there.
     random_state : int, RandomState or None, default=None
-        Chooses the entries that "auto" hides.
+        Chooses the entries that "auto" holds out.
     verbose : int, default=0
         1 shows stages, 2 every iteration, through :mod:`logging`.
 
@@ -88,8 +91,8 @@ class Completer(BlockCompleter):
         Objective history, iterations, seconds and stop reason; None where nothing varied.
     model_ : Surface, LandmarkModel or None
         The learned surface.
-    engine_ : Exact, Lift or Landmark
-        The engine used.
+    solver_ : Solver
+        The solver used.
     cell_std_ : ndarray of shape (n_samples, n_features)
         Estimated standard deviation of each completed cell, 0 where observed: from the curvature
         of the row's energy, scaled so that 68 % of the entries that "auto" hid lie within it. A
@@ -132,23 +135,25 @@ class Completer(BlockCompleter):
         self,
         kernel: Kernel | None = None,
         penalty: Schatten | None = None,
-        engine: str | Exact | Landmark = "auto",
-        solver: Continuation | Sweeps | AdamPlus | None = None,
+        solver: Solver | None = None,
         scale: str | None = "auto",
         smoothing: float | str = "auto",
         noise: float | None = None,
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
+        n_jobs: int = -1,
+        device: str | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
         self.kernel = kernel
         self.penalty = penalty
-        self.engine = engine
         self.solver = solver
         self.smoothing = smoothing
         self.noise = noise
+        self.n_jobs = n_jobs
+        self.device = device
         super().__init__(
             scale=scale,
             missing_values=missing_values,
@@ -159,7 +164,7 @@ class Completer(BlockCompleter):
         )
 
     model_: Surface | LandmarkModel | None
-    engine_: Exact | Landmark
+    solver_: Solver
     scale_: str | None
     residual_: np.ndarray
     _lies_on: str | None = None  # the card that holds the data
@@ -178,36 +183,23 @@ class Completer(BlockCompleter):
 
     @property
     def _remedy(self) -> str:
-        solver = self.solver
-        if solver is None:
-            solver = Sweeps() if isinstance(self.engine_, Landmark) else self._default_solver()
-        limit = "rounds" if isinstance(solver, Continuation) else "max_iter"
-        return f"more (solver={type(solver).__name__}({limit}=...)) or a larger smoothing"
+        limit = "rounds" if isinstance(self.solver_, Exact) else "max_iter"
+        return f"more (solver={type(self.solver_).__name__}({limit}=...)) or a larger smoothing"
 
     @all_or_nothing
     def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         self._lies_on = name_of(X)
         return super()._fit(X)
 
-    def _model(self) -> Any:
-        """Return the model; threads, memory and device as the engine says now."""
-        model, engine = self.model_, self.engine
-        if not isinstance(model, LandmarkModel) or not isinstance(engine, Landmark):
-            return model
-        engine = clone(engine)
-        engine.device = engine.device or model.engine.device
-        return replace(model, engine=engine)
-
     def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
-        recipe = self._recipe(seed, X.shape)
+        recipe = self._recipe(seed, len(X))
         if self._column_groups is not None:
             recipe = replace(recipe, groups=self._column_groups[self._columns])
-        if isinstance(recipe.engine, Landmark) and recipe.engine.device is None:
-            recipe = replace(recipe, engine=clone(recipe.engine).set_params(device=self._lies_on))
-        fit = fit_landmarks if isinstance(recipe.engine, Landmark) else fit_surface
+        self.solver_ = recipe.solver
+        fit = fit_landmarks if isinstance(recipe.solver, Landmark) else fit_surface
         learned = fit(X, mask, recipe)
         surface, self.scale_ = learned.surface, learned.scale
-        self.engine_, self.smoothing_ = recipe.engine, surface.smoothing
+        self.smoothing_ = surface.smoothing
         return Fitted(
             model=surface,
             completed=learned.completed,
@@ -218,8 +210,7 @@ class Completer(BlockCompleter):
         )
 
     def _most_rows(self, n_rows: int, n_columns: int) -> int | None:
-        engine = self._engine(self._kernel(), n_rows, n_columns)
-        return int(engine.max_rows) if isinstance(engine, Landmark) else None
+        return self._solver(n_rows).max_samples
 
     def path(self, X: Any) -> Iterator[tuple[float, np.ndarray]]:
         """Yield the smoothing and X completed, from coarse to fine, without fitting.
@@ -250,7 +241,7 @@ class Completer(BlockCompleter):
         """
         matrix, mask = clone(self)._validate(X, reset=True)
         given = np.where(mask, matrix, 0.0).astype(np.float64)
-        yield from walk(given, mask, self._recipe(self._seed(), given.shape))
+        yield from self._recipe(self._seed(), len(given)).walk(given, mask)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return how well each row lies on the learned surface: the lower, the more of an outlier.
@@ -284,59 +275,34 @@ class Completer(BlockCompleter):
             return np.zeros(len(matrix))
         completed = chosen(mask, matrix, self._fill())
         self._complete_rows(completed, mask)
-        return -self._model().distance(completed[:, self._columns])
+        return -self.model_.distance(completed[:, self._columns])
 
-    def _recipe(self, seed: int, shape: tuple[int, ...] = (1, 1)) -> Recipe:
-        kernel = self._kernel()
-        engine = self._engine(kernel, *shape)
-        solver = self.solver
-        if solver is None:
-            landmark = isinstance(engine, Landmark)
-            solver = Sweeps(random_state=seed) if landmark else self._default_solver()
-        if isinstance(engine, Landmark) != isinstance(solver, Sweeps):
-            raise TypeError(
-                "The landmark engine goes with the solver Sweeps, and Sweeps with no other engine; "
-                f"got engine={engine!r} and solver={solver!r}. Leave one of them out."
-            )
+    def _recipe(self, seed: int, n_rows: int = 1) -> Recipe:
+        solver = self._solver(n_rows)
         return Recipe(
-            kernel=kernel,
+            kernel=self._kernel(),
             penalty=self._penalty(solver),
-            engine=engine,
             solver=solver,
             scale=self.scale,
             smoothing=self.smoothing,
             noise=self.noise,
             seed=seed,
+            resources=self._resources(solver),
         )
 
-    def _engine(self, kernel: Kernel, n_rows: int, n_columns: int) -> Exact | Landmark:
-        """Return the engine; "auto" leaves it to the size of the data."""
-        if isinstance(self.engine, Exact | Landmark):
-            return self.engine
-        named: dict[str, Exact | Landmark] = {
-            "exact": Exact(),
-            "lift": Lift(),
-            "landmark": Landmark(),
-        }
-        if isinstance(self.engine, str) and self.engine in named:
-            return named[self.engine]
-        if self.engine != "auto":
-            raise ValueError(
-                'engine must be "auto", "exact", "landmark", "lift", or an Exact, Landmark or Lift '
-                f"object, got {self.engine!r}."
-            )
-        if isinstance(self.solver, Sweeps):
-            return Landmark()
-        suits = self.solver is None and isinstance(self._default_solver(), Continuation)
-        if suits and self.noise is None and n_rows > MANY:
-            return Landmark()
-        return pick(None, kernel, n_rows, n_columns)
+    def _resources(self, solver: Solver) -> Resources:
+        """Return where rows are worked on; by default where they lie."""
+        device = self._lies_on if self.device is None else self.device
+        return Resources(self.n_jobs, device, getattr(solver, "max_memory", None))
+
+    def _solver(self, n_rows: int) -> Solver:
+        """Return the solver; where none is given, the size of the data decides."""
+        if self.solver is not None:
+            return self.solver
+        return Landmark() if n_rows > MANY and self.noise is None else Exact()
 
     def _kernel(self) -> Kernel:
         return RBF() if self.kernel is None else self.kernel
 
-    def _default_solver(self) -> Any:
-        return Continuation()
-
-    def _penalty(self, solver: object) -> Schatten:
+    def _penalty(self, solver: Solver) -> Schatten:
         return Schatten(weights=Ramp()) if self.penalty is None else self.penalty

@@ -7,6 +7,7 @@ and ``t``; the chain rules of the whole Gram matrix and of a single row follow f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral
 from typing import Self
 
@@ -18,6 +19,8 @@ from polycomplete._arrays import Array
 from polycomplete._checks import check_numbers
 
 __all__ = ["RBF", "Kernel", "Linear", "Polynomial", "typical_distance"]
+
+STEP = 6e-6  # relative, of central differences: the cube root of the rounding of float64
 
 
 def typical_distance(X: Array, mask: Array) -> float:
@@ -99,6 +102,26 @@ class Kernel(BaseEstimator):
         Gauss–Newton matrix of a row that does not depend on the other rows.
         """
         raise NotImplementedError
+
+    def cross(self, X: Array, K: Array, M: Array) -> Callable[[Array], Array]:
+        """Return the map from V to ``Σₖ Mⱼₖ ∂²k(xⱼ, xₖ)/∂xⱼ∂xₖ vₖ`` for each row j.
+
+        Newton steps need it. K is ``gram(X)`` and M symmetric. A kernel that does not state it
+        gets it from central differences of its slopes.
+        """
+        xp = array_namespace(X)
+
+        def product(V: Array) -> Array:
+            size = STEP * (1e-300 + float(xp.sum(X * X))) ** 0.5 / (
+                1e-300 + float(xp.sum(V * V))
+            ) ** 0.5  # fmt: skip
+            ends = []
+            for Y in (X + size * V, X - size * V):
+                s, t = self.slopes(X, Y, self.gram(X, Y))
+                ends.append((M * s) @ Y - xp.sum(M * t, axis=1)[:, None] * X)
+            return (ends[0] - ends[1]) / (2 * size)
+
+        return product
 
     def vjp(self, X: Array, K: Array, G: Array) -> Array:
         """Return the gradient in X of ``Σ G ∘ K(X)`` for a symmetric G; ``K`` is ``gram(X)``."""
@@ -196,6 +219,19 @@ class RBF(Kernel):
         """Return 1/σ² and 0."""
         return self.diagonal(X) / self._sigma() ** 2, self.diagonal_slope(X)
 
+    def cross(self, X: Array, K: Array, M: Array) -> Callable[[Array], Array]:
+        """Return the map by ``K/σ² (I − (x − y)(x − y)ᵀ/σ²)``."""
+        xp, width = array_namespace(X), float(self._sigma())
+        X, weighed = X - xp.mean(X, axis=0), M * K
+        first, second = weighed / width**2, weighed / width**4
+
+        def product(V: Array) -> Array:
+            # (xₖ − xⱼ)·vₖ for each pair
+            T = second * (xp.sum(X * V, axis=1) - X @ V.T)
+            return first @ V - (T @ X - xp.sum(T, axis=1)[:, None] * X)
+
+        return product
+
 
 class Polynomial(Kernel):
     """Polynomial kernel ``(x·y + b)^a``; its features are all monomials up to degree a.
@@ -264,6 +300,12 @@ class Polynomial(Kernel):
         """Return the first and the second derivative at ``|x|²``."""
         u = _squared_norm(X)
         return self._power(u, 1), self._power(u, 2)
+
+    def cross(self, X: Array, K: Array, M: Array) -> Callable[[Array], Array]:
+        """Return the map by the first and the second derivative at ``x·y``."""
+        U = X @ X.T
+        first, second = M * self._power(U, 1), M * self._power(U, 2)
+        return lambda V: first @ V + (second * (X @ V.T)) @ X
 
 
 def _squared_norm(X: Array) -> Array:

@@ -100,7 +100,7 @@ class BlockCompleter(BaseCompleter):
         if most is None:
             raise TypeError(
                 f"{type(self).__name__} learns from all rows at once with these parameters, and "
-                'takes no blocks; use engine="landmark", without noise.'
+                "takes no blocks; use solver=Landmark(), without noise."
             )
         return most
 
@@ -249,7 +249,7 @@ def complete_file(
     >>> import numpy as np
     >>> from polycomplete import PMC, Landmark, datasets, masks
     >>> X = datasets.make_polynomial_manifold(1000, 6, random_state=0)
-    >>> pmc = PMC(engine=Landmark(max_rows=100), smoothing=1e-4, random_state=0)
+    >>> pmc = PMC(solver=Landmark(max_samples=100), smoothing=1e-4, random_state=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     given, result = Path(folder) / "given.npy", Path(folder) / "result.npy"
     ...     np.save(given, masks.apply(X, masks.uniform(X.shape, 0.8, random_state=0)))

@@ -36,10 +36,24 @@ SAME = ("numpy", "scikit-learn")
 BEGINNING, ARRAY = b"PK", b"\x93NUMPY"  # of every zip archive, and of NumPy's arrays
 #: The parts of the library whose classes may be in a file.
 OWN = {
-    "clustering", "completers", "exact", "kernels", "landmarks", "lift", "linear", "methods",
-    "monomials", "penalties", "rows", "scaling", "solvers", "surface", "tables", "transduction",
-    "tuning",
-}  # fmt: skip
+    "clustering",
+    "completers",
+    "frames",
+    "kernels",
+    "landmarks",
+    "linear",
+    "methods",
+    "monomials",
+    "penalties",
+    "rows",
+    "scaling",
+    "solvers",
+    "surface",
+    "tables",
+    "transduction",
+    "model_selection",
+    "uncertainty",
+}
 #: What else may be in it, besides what skops itself takes for safe (NumPy's arrays, scikit-learn's
 #: estimators).
 OTHERS = {

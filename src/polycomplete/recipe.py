@@ -1,4 +1,4 @@
-"""What to fit, and the choices that are made by hiding: the scaling and the smoothing.
+"""What is minimized: kernel and penalty composed with a solver.
 
 Plain arrays in, plain arrays out; every column here has observed entries that vary, every row has
 at least one observed entry. The estimators of :mod:`polycomplete.completers` take care of the rest.
@@ -7,37 +7,23 @@ at least one observed entry. The estimators of :mod:`polycomplete.completers` ta
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass, replace
-from functools import partial
-from inspect import signature
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from polycomplete import tuning
 from polycomplete._resources import blas_threads_for
-from polycomplete.exact import Exact
 from polycomplete.kernels import Kernel
-from polycomplete.landmarks import Landmark
+from polycomplete.landmarks import Resources
+from polycomplete.model_selection import HeldOut, Search, Selection
 from polycomplete.penalties import Schatten
-from polycomplete.rows import Span
-from polycomplete.scaling import ColumnScaler, column_spread, large_groups, refuse_unsquarable
-from polycomplete.solvers import Result
-from polycomplete.solvers.result import logger
+from polycomplete.scaling import ColumnScaler, refuse_unsquarable
+from polycomplete.solvers import Result, Solver
 
-Solver = Any  # Continuation, Sweeps, AdamPlus, or another object with solve and default_smoothing
-Problem = Any  # what the engine poses
-
-#: An error of most hidden entries that no data with noise have: it is the smoothing's.
-CLEAN = 1e-3
-#: Spreads of the columns that differ by less than this factor need no choice of scaling.
-SIMILAR = 10.0
-#: Of the spread: hidden entries that leave less of it cannot be told by the others.
-COLLAPSED = 1e-6
+Problem = Any  # what a solver poses
 
 
 class Learned(NamedTuple):
@@ -52,7 +38,7 @@ class Learned(NamedTuple):
     scale: str | None
     determined: np.ndarray
     deviation: np.ndarray
-    held_out: tuning.HeldOut | None = None
+    held_out: HeldOut | None = None
 
 
 @dataclass(frozen=True)
@@ -61,25 +47,20 @@ class Recipe:
 
     kernel: Kernel
     penalty: Schatten
-    engine: Exact | Landmark
     solver: Solver
     scale: str | None
     smoothing: float | str
     noise: float | None
     seed: int
+    resources: Resources = field(default_factory=Resources)
     groups: np.ndarray | None = None  # columns with the same number are held out together
 
     def __post_init__(self) -> None:
         """Refuse what cannot be fitted, in the words of the estimators' parameters."""
-        for name, kind in (("kernel", Kernel), ("penalty", Schatten)):
+        for name, kind in (("kernel", Kernel), ("penalty", Schatten), ("solver", Solver)):
             given = getattr(self, name)
             if not isinstance(given, kind):
                 raise TypeError(f"{name} must be a {kind.__name__} object, got {given!r}.")
-        if isinstance(self.solver, type) or not hasattr(self.solver, "solve"):
-            raise TypeError(
-                "solver must be a Continuation or AdamPlus object, or another one that has solve() "
-                f"and default_smoothing, got {self.solver!r}."
-            )
         if self.smoothing != "auto" and not _positive(self.smoothing):
             raise ValueError(
                 f'smoothing must be "auto" or a positive number, got {self.smoothing!r}.'
@@ -87,215 +68,76 @@ class Recipe:
         if self.noise is not None and not _positive(self.noise):
             raise ValueError(f"noise must be None or a positive number, got {self.noise!r}.")
 
+    @property
+    def path_end(self) -> float:
+        """Where the path ends that choosing follows; 0 where the solver has none."""
+        return self.solver.path_end
+
+    @property
+    def default_smoothing(self) -> float:
+        """Where "auto" ends on data without noise."""
+        return float(self.solver.default_smoothing)
+
+    @property
+    def time_limit(self) -> float | None:
+        """Seconds that a fit may take."""
+        return self.solver.time_limit
+
+    @property
+    def search(self) -> Search:
+        """What chooses scale and smoothing."""
+        return Search(self, self.scale, self.smoothing, self.seed, self.groups)
+
+    def pose(self, Z: np.ndarray, mask: np.ndarray) -> Problem:
+        """Return the problem on scaled rows, with every "auto" of the parts resolved."""
+        refuse_unsquarable(Z, 1e-100, 1e100)
+        return self.solver.pose(
+            X=Z,
+            mask=mask,
+            kernel=self.kernel.resolve(Z, mask),
+            penalty=self.penalty.resolve(Z, mask),
+            noise=self.noise,
+            resources=self.resources,
+            seed=self.seed,
+        )
+
+    def path(
+        self, X: np.ndarray, mask: np.ndarray, time_limit: float | None = None
+    ) -> Iterator[tuple[float, np.ndarray]]:
+        """Yield smoothings and completed rows, from coarse to fine."""
+        return self.solver.path(self.pose(X, mask), time_limit)
+
+    def solve(
+        self, X: np.ndarray, mask: np.ndarray, sample: np.ndarray | None = None
+    ) -> tuple[ColumnScaler, Problem, Result, Selection]:
+        """Choose scale and smoothing, on a sample of the rows where one is given; complete all.
+
+        The rows of the result are scaled. ``smoothing`` of the selection is what was reached.
+        """
+        started = time.perf_counter()
+        if sample is None or len(sample) == len(X):
+            chosen = self.search.select(X, mask)
+        else:
+            chosen = self.search.select(X[sample], mask[sample])._replace(init=None)
+            chosen = chosen._replace(trials=[each._replace(rows=sample) for each in chosen.trials])
+        solver = copy(self.solver)
+        if self.time_limit is not None:  # of the fit, the choosing included
+            solver.time_limit = max(0.0, self.time_limit - (time.perf_counter() - started))
+        scaler = ColumnScaler.fit(X, mask, chosen.scale, self.groups)
+        problem = self.pose(scaler.apply_observed(X, mask), mask)
+        result = solver.solve(problem, chosen.smoothing, chosen.init)
+        if result.stop in ("time_limit", "callback") and result.smoothings:
+            chosen = chosen._replace(smoothing=result.smoothings[-1])  # as far as it came
+        return scaler, problem, result, chosen
+
+    def walk(self, X: np.ndarray, mask: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
+        """Yield the smoothing and the completed matrix, in the user's units, as the path goes."""
+        scaler = ColumnScaler.fit(X, mask, self.search.scales(X, mask)[0], self.groups)
+        with blas_threads_for(len(X)), self.resources.pool() as ready:
+            path = replace(self, resources=ready).path(scaler.apply_observed(X, mask), mask)
+            for smoothing, rows in path:
+                yield smoothing, scaler.undo(rows)
+
 
 def _positive(value: object) -> bool:
     return isinstance(value, Real) and 0 < float(value) < float("inf")
-
-
-def pose(X: np.ndarray, mask: np.ndarray, scaler: ColumnScaler, recipe: Recipe) -> Problem:
-    """Return the problem of a recipe on scaled data, with every "auto" of its parts resolved."""
-    scaled = scaler.apply_observed(X, mask)
-    refuse_unsquarable(scaled, 1e-100, 1e100)
-    return recipe.engine.pose(
-        X=scaled,
-        mask=mask,
-        kernel=recipe.kernel.resolve(scaled, mask),
-        penalty=recipe.penalty.resolve(scaled, mask),
-        noise=recipe.noise,
-    )
-
-
-class Trial(NamedTuple):
-    """What choosing showed: which entries were visible and hidden, and the completed rows, scaled.
-
-    ``rows`` says which rows of the matrix these are.
-    """
-
-    scaler: ColumnScaler
-    rows: np.ndarray
-    visible: np.ndarray
-    hidden: np.ndarray
-    found: np.ndarray
-
-    def held_out(self, X: np.ndarray, spread: np.ndarray) -> tuning.HeldOut:
-        """Return the hidden entries of X and what was found for them; deviations are scaled."""
-        rows, columns = np.nonzero(self.hidden)
-        found = self.scaler.undo(self.found)[self.hidden]
-        deviation = (spread * self.scaler.scale)[self.hidden]
-        truth = X[self.rows[rows], columns]
-        return tuning.HeldOut(self.rows[rows], columns, truth, found, deviation)
-
-
-def judge(
-    X: np.ndarray, trials: Sequence[Trial], spread_of: Callable[[Trial], np.ndarray]
-) -> tuple[float, tuning.HeldOut | None]:
-    """Return what deviations must be multiplied by to fit held-out entries, and these."""
-    if not trials:
-        return 1.0, None
-    parts = [trial.held_out(X, spread_of(trial)) for trial in trials]
-    held = tuning.HeldOut(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-    factor = tuning.calibration(held.completed - held.truth, held.deviation)
-    return factor, held._replace(deviation=held.deviation * factor)
-
-
-class Chosen(NamedTuple):
-    """A scaling, a smoothing, and where to begin: what choosing found, if data had no noise."""
-
-    scale: str | None
-    smoothing: float
-    begin: np.ndarray | None = None
-    trials: Sequence[Trial] = ()
-
-
-def solve(
-    X: np.ndarray, mask: np.ndarray, recipe: Recipe, sample: np.ndarray | None = None
-) -> tuple[ColumnScaler, Problem, Result, Chosen]:
-    """Choose scaling and smoothing, on a sample of the rows where one is given, and complete all.
-
-    Returns
-    -------
-    scaler, problem, result, chosen
-        The rows of the result are scaled. ``chosen.smoothing`` is what was reached.
-    """
-    started = time.perf_counter()
-    if sample is None or len(sample) == len(X):
-        chosen = choose(X, mask, recipe)
-    else:
-        chosen = choose(X[sample], mask[sample], recipe)._replace(begin=None)
-        chosen = chosen._replace(trials=[trial._replace(rows=sample) for trial in chosen.trials])
-    solver = copy(recipe.solver)
-    if getattr(solver, "time_limit", None) is not None:  # of the fit, the choosing included
-        solver.time_limit = max(0.0, solver.time_limit - (time.perf_counter() - started))
-    scaler = ColumnScaler.fit(X, mask, chosen.scale, recipe.groups)
-    problem = pose(X, mask, scaler, recipe)
-    takes = "begin" in signature(solver.solve).parameters
-    options = {"begin": chosen.begin} if takes else {}
-    result = solver.solve(problem, chosen.smoothing, **options)
-    if result.stop in ("time_limit", "callback") and result.smoothings:
-        chosen = chosen._replace(smoothing=result.smoothings[-1])  # as far as it came
-    return scaler, problem, result, chosen
-
-
-def walk(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Iterator[tuple[float, np.ndarray]]:
-    """Yield the smoothing and the completed matrix, in the user's units, from coarse to fine."""
-    if not hasattr(recipe.solver, "path"):
-        raise TypeError(f"{recipe.solver!r} has no path of decreasing smoothing to follow.")
-    scaler = ColumnScaler.fit(X, mask, _scales_to_try(X, mask, recipe)[0], recipe.groups)
-    engine = recipe.engine
-    pool = engine.pool() if isinstance(engine, Landmark) else nullcontext(engine)
-    with blas_threads_for(len(X)), pool as ready:
-        problem = pose(X, mask, scaler, replace(recipe, engine=ready))
-        for smoothing, rows in recipe.solver.path(problem):
-            yield smoothing, scaler.undo(rows)
-
-
-def choose(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Chosen:
-    """Choose the scaling and the smoothing, by hiding observed entries where that is asked for.
-
-    A solver without a path leaves nothing to follow: the first scaling and its own smoothing.
-    """
-    scales = _scales_to_try(X, mask, recipe)
-    given = None if isinstance(recipe.smoothing, str) else float(recipe.smoothing)
-    if not hasattr(recipe.solver, "path"):
-        return Chosen(scales[0], recipe.solver.default_smoothing if given is None else given)
-    if given is not None and len(scales) == 1:
-        return Chosen(scales[0], given)
-    draws = tuning.hidings(mask, recipe.seed, tuning.CERTAIN, groups=recipe.groups)
-    scalers = [ColumnScaler.fit(X, mask, kind, recipe.groups) for kind in scales]
-    draws = [draw for draw in draws if all(_varies(X, mask, draw[0], one) for one in scalers)]
-    if not draws:
-        return Chosen(scales[0], tuning.CAUTIOUS if given is None else given)
-    choices = {kind: _judge(X, mask, draws, kind, len(scales), recipe) for kind in scales}
-    scale = tuning.best_of(choices)
-    smoothing = choices[scale].smoothing if given is None else given
-    logger.info("chose scale %r, smoothing %.0e by hiding: error %.3f of a column's spread",
-                scale, smoothing, choices[scale].error)  # fmt: skip
-    found = choices[scale].completed[choices[scale].smoothing]
-    scaler = ColumnScaler.fit(X, mask, scale, recipe.groups)
-    trials = [Trial(scaler, np.arange(len(X)), *draw, completed)
-              for draw, completed in zip(draws, found, strict=False)]  # fmt: skip
-    clean = choices[scale].most < CLEAN
-    if given is None and (clean or smoothing <= recipe.solver.path_end):  # finer is better
-        # What was found counts as a start only where hidden entries came back well: elsewhere
-        # rows are in wrong places, from which a large smoothing still frees them.
-        begin = found[0] if choices[scale].error < tuning.WELL else None
-        return Chosen(scale, recipe.solver.default_smoothing, begin, trials)
-    return Chosen(scale, smoothing, None, trials)
-
-
-def _varies(X: np.ndarray, mask: np.ndarray, visible: np.ndarray, scaler: ColumnScaler) -> bool:
-    """Return whether the rows still vary: one hidden outlier may be all of their variation."""
-    most, left = (
-        float(np.max(column_spread(X, seen)[1] / scaler.scale)) for seen in (mask, visible)
-    )
-    return left > COLLAPSED * most
-
-
-def _judge(
-    X: np.ndarray,
-    mask: np.ndarray,
-    draws: list[tuple[np.ndarray, np.ndarray]],
-    kind: str | None,
-    n_kinds: int,
-    recipe: Recipe,
-) -> tuning.Choice:
-    """Follow the solver's path on as many draws as are needed; return what they show together."""
-    scaler = ColumnScaler.fit(X, mask, kind, recipe.groups)
-    end = 0.0 if isinstance(recipe.smoothing, str) else float(recipe.smoothing)
-    needed = min(len(draws), -(-tuning.ENOUGH // max(_cells(draws[0][1], recipe), 1)))
-    # At most half of the time that is given goes into choosing.
-    limit = recipe.solver.time_limit and recipe.solver.time_limit / (2 * n_kinds * needed)
-    found: list[tuning.Choice] = []
-    for draw in draws:
-        if len(found) >= needed:
-            so_far = tuning.together(found)
-            if limit is not None or not so_far.rough:
-                break
-            end = max(end, so_far.finest)
-        logger.info("choosing by hiding %d observed entries, scale %r", draw[1].sum(), kind)
-        found.append(_follow(X, mask, draw, scaler, recipe, end, limit))
-    return tuning.together(found)
-
-
-def _follow(
-    X: np.ndarray,
-    mask: np.ndarray,
-    draw: tuple[np.ndarray, np.ndarray],
-    scaler: ColumnScaler,
-    recipe: Recipe,
-    end: float,
-    limit: float | None,
-) -> tuning.Choice:
-    """Follow the solver's path where some observed entries are hidden."""
-    visible, hidden = draw
-    truth = scaler.apply(np.where(mask, X, scaler.centre))
-    unit = column_spread(truth, mask)[1]
-    if recipe.groups is not None:
-        unit = np.sqrt(np.bincount(recipe.groups, unit**2))[recipe.groups]
-    path = recipe.solver.path(pose(X, visible, scaler, recipe), limit)
-    patience = tuning.GIVE_UP if _cells(hidden, recipe) >= tuning.ENOUGH else np.inf  # small: quick
-    # A column that varies elsewhere may not vary in a sample: errors there have no unit.
-    judged = hidden & (unit > 0)
-    judged = judged if judged.any() else hidden
-    unit, span = np.where(unit > 0, unit, 1), Span.of(truth, visible)
-    strays = partial(span.strays, mask=visible)
-    return tuning.follow(path, truth, judged, unit, end, patience, recipe.groups, strays)
-
-
-def _cells(hidden: np.ndarray, recipe: Recipe) -> int:
-    """Return how many entries are hidden; those of a group are one."""
-    if recipe.groups is not None:
-        hidden = hidden[:, np.unique(recipe.groups, return_index=True)[1]]
-    return int(hidden.sum())
-
-
-def _scales_to_try(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> list[str | None]:
-    """Return the scalings among which to choose, the preferred one first."""
-    if recipe.scale is None and np.any(large_groups(recipe.groups)):
-        return [None, "reduced"]
-    if recipe.scale != "auto":
-        return [recipe.scale]
-    spread = column_spread(X, mask)[1]
-    if spread.max() <= SIMILAR * spread.min():
-        return ["sqrt"]
-    return ["standard", "sqrt"]

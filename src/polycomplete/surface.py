@@ -1,4 +1,4 @@
-"""The exact engines' surface: all completed rows, and completing new ones against them."""
+"""The surface of all completed rows, and completing new ones against them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from polycomplete._resources import blas_threads, blas_threads_for
 from polycomplete.kernels import Kernel, typical_distance
-from polycomplete.lift import row_energy
-from polycomplete.recipe import Learned, Recipe, Trial, judge, solve
+from polycomplete.model_selection import Trial
+from polycomplete.recipe import Learned, Recipe
 from polycomplete.rows import (
     LOOSE,
     RowEnergy,
@@ -22,7 +22,8 @@ from polycomplete.rows import (
     evenly,
 )
 from polycomplete.scaling import ColumnScaler
-from polycomplete.solvers.stages import stages
+from polycomplete.solvers.base import stages
+from polycomplete.solvers.lift import row_energy
 
 #: Usual energies of a row: one with more is far from the surface.
 DOUBT = 100.0
@@ -104,7 +105,7 @@ class Surface:
 
 
 def fit_surface(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
-    """Complete a matrix with an engine that sees all rows at once.
+    """Complete a matrix with a solver that sees all rows at once.
 
     Parameters
     ----------
@@ -121,18 +122,17 @@ def fit_surface(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
 
     Examples
     --------
-    >>> from polycomplete import RBF, Continuation, Exact, Schatten, datasets, masks, metrics
+    >>> from polycomplete import RBF, Exact, Schatten, datasets, masks, metrics
     >>> from polycomplete.recipe import Recipe
     >>> X = datasets.make_polynomial_manifold(80, 10, random_state=0)
     >>> mask = masks.uniform(X.shape, 0.7, random_state=0)
-    >>> recipe = Recipe(RBF(), Schatten(), Exact(), Continuation(), "auto", "auto", None, seed=0)
+    >>> recipe = Recipe(RBF(), Schatten(), Exact(), "auto", "auto", None, seed=0)
     >>> learned = fit_surface(X, mask, recipe)
     >>> metrics.rse(X, learned.completed, mask) < 0.1, learned.scale
     (True, 'sqrt')
     """
     with blas_threads_for(len(X)):
-        recipe.engine.check(*X.shape)
-        scaler, problem, result, chosen = solve(X, mask, recipe)
+        scaler, problem, result, chosen = recipe.solve(X, mask)
         kernel = result.kernel or problem.kernel
         rows, gamma = result.X, chosen.smoothing * problem.unit
         span = Span.of(problem.X, mask)
@@ -140,17 +140,17 @@ def fit_surface(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
         strays = span.strays(rows, mask)
         if strays.any() and not strays.all():
             rows, kept = rows.copy(), rows[~strays]
-            typical = float(np.median(row_energy(kernel, kept, gamma).left_out()))
+            typical = float(np.median(row_energy(kernel, kept, gamma).left_out(kept)))
             # By the other rows alone: one that ran away supports itself.
             others = Surface(scaler, kernel, kept, chosen.smoothing, typical, span)
             some = rows[strays]
             outside[strays], wild[strays] = others.bring_back(some, mask[strays])
             rows[strays] = some
         energy = row_energy(kernel, rows, gamma)
-        typical = float(np.median(energy.left_out()))
+        typical = float(np.median(energy.left_out(rows)))
         spread, reach = deviations_in_place(energy, rows, mask, max(typical, gamma))
         far = reach > LOOSE * typical_distance(rows, np.ones_like(mask))
-        factor, held_out = judge(X, chosen.trials, partial(_trial_spread, kernel, gamma))
+        factor, held_out = chosen.calibrate(X, partial(_trial_spread, kernel, gamma))
         spread = np.maximum(spread * factor, np.where(wild[:, None] & ~mask, span.width, 0.0))
         return Learned(
             surface=Surface(scaler, kernel, rows, chosen.smoothing, typical, span),
@@ -166,5 +166,5 @@ def fit_surface(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
 def _trial_spread(kernel: Kernel, gamma: float, trial: Trial) -> np.ndarray:
     """Return the deviations of what choosing found, where entries were missing or hidden."""
     energy = row_energy(kernel, trial.found, gamma)
-    budget = max(float(np.median(energy.left_out())), gamma)
+    budget = max(float(np.median(energy.left_out(trial.found))), gamma)
     return deviations_in_place(energy, trial.found, trial.visible, budget)[0]

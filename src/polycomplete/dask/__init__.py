@@ -25,7 +25,7 @@ from sklearn.base import clone
 
 from polycomplete._optional import need
 from polycomplete.dask.learning import look_and_learn
-from polycomplete.landmarks import Landmark, LandmarkModel
+from polycomplete.landmarks import LandmarkModel
 from polycomplete.out_of_core import added, complete_block, is_fitted, naming
 
 __all__ = ["complete_parquet", "connected", "fit", "transform"]
@@ -180,9 +180,7 @@ def _lean(completer: Any) -> Any:
         light.method_ = _lean(light.method_)
     model = getattr(light, "model_", None)
     if isinstance(model, LandmarkModel):
-        light.model_ = replace(model, engine=clone(model.engine).set_params(n_jobs=1))
-        if isinstance(light.engine, Landmark):
-            light.engine = clone(light.engine).set_params(n_jobs=1)
+        light.model_ = replace(model, resources=replace(model.resources, n_jobs=1))
     return light
 
 

@@ -1,7 +1,7 @@
-"""The landmark engine: the surface through a few rows, every row completed by itself."""
+"""The landmark solver: the surface through a few rows, every row completed by itself."""
 
-from polycomplete.landmarks.engine import Landmark, LandmarkProblem
+from polycomplete.landmarks.landmark import Landmark
 from polycomplete.landmarks.model import Completion, LandmarkModel
-from polycomplete.landmarks.sweeps import Sweeps
+from polycomplete.landmarks.problem import LandmarkProblem, Resources
 
-__all__ = ["Completion", "Landmark", "LandmarkModel", "LandmarkProblem", "Sweeps"]
+__all__ = ["Completion", "Landmark", "LandmarkModel", "LandmarkProblem", "Resources"]

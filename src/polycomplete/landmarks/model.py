@@ -16,12 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import array_namespace
 from joblib import Parallel, delayed
-from sklearn.base import clone
 
 from polycomplete._arrays import Array
 from polycomplete._resources import Device
 from polycomplete.kernels import Kernel, typical_distance
-from polycomplete.landmarks.engine import WORKER, Landmark, LandmarkProblem, ladder
+from polycomplete.landmarks.problem import WORKER, LandmarkProblem, Resources, ladder
 from polycomplete.rows import (
     EVEN,
     LOOSE,
@@ -76,8 +75,8 @@ class LandmarkModel:
     ----------
     scaler : ColumnScaler
         From the user's units to those of the surface.
-    engine : Landmark
-        Threads and memory.
+    resources : Resources
+        Threads, memory and device.
     energies : list of RowEnergy
         The same surface with decreasing smoothing.
     pool : ndarray of shape (n, m)
@@ -99,7 +98,7 @@ class LandmarkModel:
     """
 
     scaler: ColumnScaler
-    engine: Landmark
+    resources: Resources
     energies: list[RowEnergy]
     pool: np.ndarray
     smoothing: float
@@ -132,7 +131,7 @@ class LandmarkModel:
         typical = float(np.median(np.maximum(energies[-1].value(X), 0)))
         model = cls(
             scaler=scaler,
-            engine=clone(problem.engine),  # without its threads
+            resources=replace(problem.resources, mapping=map),
             energies=energies,
             pool=X[order],
             smoothing=smoothing,
@@ -195,8 +194,8 @@ class LandmarkModel:
         if into is None:
             into = Completion(np.array(X), np.zeros(n), np.zeros((n, m)), np.zeros(n, bool))
         some: Any = slice(None) if columns is None or len(columns) == m else columns
-        place = self.engine.device_for(n, joint=False)
-        workers = self.engine.workers(n, place)
+        place = self.resources.device_for(n, joint=False)
+        workers = self.resources.workers(n, place)
         chunks = list(self._chunks(n, m, place, workers))
         store = partial(_store, into, some, place)
         if workers > 1:
@@ -215,8 +214,8 @@ class LandmarkModel:
         store: Callable[[slice, Completion], None],
     ) -> None:
         """Complete one chunk after the other, each by threads or on a card."""
-        with self.engine.pool() as engine:
-            here, run = self.on(place), engine.run if place.is_host else map
+        with self.resources.pool() as resources:
+            here, run = self.on(place), resources.mapping if place.is_host else map
 
             def work(part: slice) -> None:
                 given, seen = place.put(X[part, some]), place.put(mask[part, some])
@@ -238,7 +237,7 @@ class LandmarkModel:
 
         Threads wait for each other between the many small products of a step.
         """
-        alone = replace(self, engine=clone(self.engine).set_params(n_jobs=1))
+        alone = replace(self, resources=replace(self.resources, n_jobs=1))
         jobs = Parallel(n_jobs=workers, return_as="generator", max_nbytes=None)
         work = delayed(LandmarkModel._alone)
         done = jobs(work(alone, X[part, some], mask[part, some]) for part in chunks)
@@ -247,8 +246,8 @@ class LandmarkModel:
 
     def _alone(self, X: np.ndarray, mask: np.ndarray) -> Completion:
         """Complete a chunk in this process."""
-        with self.engine.pool() as engine:
-            return self._complete(X, mask, engine.run)
+        with self.resources.pool() as here:
+            return self._complete(X, mask, here.mapping)
 
     def on(self, place: Device) -> LandmarkModel:
         """Return the model with its arrays on a device."""
@@ -264,14 +263,14 @@ class LandmarkModel:
             ],
             pool=put(self.pool),
             span=Span(put(self.span.low), put(self.span.high)),
-            packing=self.engine.packing(place, len(self.energies[-1].landmarks)),
+            packing=self.resources.packing(place, len(self.energies[-1].landmarks)),
         )
 
     def distance(self, X: np.ndarray) -> np.ndarray:
         """Return how far complete rows lie from the surface: their energy, in usual energies."""
-        with self.engine.pool() as engine:
+        with self.resources.pool() as here:
             chunks = list(self._chunks(len(X), X.shape[1], Device(), 1))
-            E = engine.run(lambda at: evenly(self.energies[-1], self.scaler.apply(X[at])), chunks)
+            E = here.mapping(lambda at: evenly(self.energies[-1], self.scaler.apply(X[at])), chunks)
             return np.maximum(np.concatenate(list(E)), 0) / self._usual
 
     def deviations(self, X: np.ndarray, mask: np.ndarray, run: Run = map) -> np.ndarray:
@@ -287,7 +286,7 @@ class LandmarkModel:
         return joint._blend(rows, mask, energy, *measured, run)._marked(*strays, mask, self.span)
 
     def _chunks(self, n: int, m: int, place: Device, workers: int) -> Iterator[slice]:
-        share = self.engine.bytes_for_blocks(place) / workers - (WORKER if workers > 1 else 0)
+        share = self.resources.bytes_for_blocks(place) / workers - (WORKER if workers > 1 else 0)
         size = int(share / (PER_ENTRY * m))
         size = max(64, min(CHUNK if place.is_host else CARD_CHUNK, size))
         return (slice(begin, begin + size) for begin in range(0, n, size))

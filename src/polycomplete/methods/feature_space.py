@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from polycomplete.completers import Completer
-from polycomplete.exact import Exact
 from polycomplete.kernels import Kernel, Polynomial
-from polycomplete.landmarks import Landmark, Sweeps
 from polycomplete.penalties import Equal, Ramp, Schatten, Skip, Weights
-from polycomplete.solvers import IRLS, AdamPlus, Continuation
+from polycomplete.solvers import AdamPlus, Exact, Solver
 
 
 class _InFeatureSpace(Completer):
@@ -19,21 +17,21 @@ class _InFeatureSpace(Completer):
         self,
         kernel: Kernel | None = None,
         p: float | str = "auto",
-        engine: str | Exact | Landmark = "auto",
         scale: str | None = "auto",
         smoothing: float | str = "auto",
         noise: float | None = None,
-        solver: Continuation | Sweeps | AdamPlus | None = None,
+        solver: Solver | None = None,
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
+        n_jobs: int = -1,
+        device: str | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
         self.p = p
         super().__init__(
             kernel=kernel,
-            engine=engine,
             solver=solver,
             scale=scale,
             smoothing=smoothing,
@@ -41,6 +39,8 @@ class _InFeatureSpace(Completer):
             missing_values=missing_values,
             add_indicator=add_indicator,
             keep_empty_features=keep_empty_features,
+            n_jobs=n_jobs,
+            device=device,
             random_state=random_state,
             verbose=verbose,
         )
@@ -48,7 +48,7 @@ class _InFeatureSpace(Completer):
     def _weights(self) -> Weights:
         raise NotImplementedError
 
-    def _penalty(self, solver: object) -> Schatten:
+    def _penalty(self, solver: Solver) -> Schatten:
         if self.p != "auto":
             return Schatten(self.p, self._weights())  # type: ignore[arg-type]
         return Schatten(0.5 if isinstance(solver, AdamPlus) else -0.5, self._weights())
@@ -117,14 +117,15 @@ class PMC(_InFeatureSpace):
         variant: str = "W",
         kernel: Kernel | None = None,
         p: float | str = "auto",
-        engine: str | Exact | Landmark = "auto",
         scale: str | None = "auto",
         smoothing: float | str = "auto",
         noise: float | None = None,
-        solver: Continuation | Sweeps | AdamPlus | None = None,
+        solver: Solver | None = None,
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
+        n_jobs: int = -1,
+        device: str | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
@@ -132,7 +133,6 @@ class PMC(_InFeatureSpace):
         super().__init__(
             kernel=kernel,
             p=p,
-            engine=engine,
             scale=scale,
             smoothing=smoothing,
             noise=noise,
@@ -140,6 +140,8 @@ class PMC(_InFeatureSpace):
             missing_values=missing_values,
             add_indicator=add_indicator,
             keep_empty_features=keep_empty_features,
+            n_jobs=n_jobs,
+            device=device,
             random_state=random_state,
             verbose=verbose,
         )
@@ -156,7 +158,7 @@ class VMC(Completer):
     """Variety-based matrix completion: rows that satisfy polynomial equations of low degree.
 
     Ongie, Willett, Nowak & Balzano (2017). The Schatten-½ penalty of the monomials up to a degree,
-    by iteratively reweighted least squares. Parameters that are not listed here are those of
+    minimized under a shrinking smoothing. Parameters that are not listed here are those of
     :class:`~polycomplete.Completer`, as are the attributes.
 
     Parameters
@@ -185,14 +187,15 @@ class VMC(Completer):
         degree: int = 2,
         offset: float = 10.0,
         p: float = 0.5,
-        engine: str | Exact | Landmark = "auto",
         scale: str | None = "auto",
         smoothing: float | str = "auto",
         noise: float | None = None,
-        solver: IRLS | Continuation | None = None,
+        solver: Solver | None = None,
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
+        n_jobs: int = -1,
+        device: str | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
@@ -200,7 +203,6 @@ class VMC(Completer):
         self.offset = offset
         self.p = p
         super().__init__(
-            engine=engine,
             solver=solver,
             scale=scale,
             smoothing=smoothing,
@@ -208,6 +210,8 @@ class VMC(Completer):
             missing_values=missing_values,
             add_indicator=add_indicator,
             keep_empty_features=keep_empty_features,
+            n_jobs=n_jobs,
+            device=device,
             random_state=random_state,
             verbose=verbose,
         )
@@ -215,8 +219,8 @@ class VMC(Completer):
     def _kernel(self) -> Kernel:
         return Polynomial(self.degree, self.offset, relative=True)
 
-    def _default_solver(self) -> IRLS:
-        return IRLS()
+    def _solver(self, n_rows: int) -> Solver:
+        return Exact(blend=False) if self.solver is None else self.solver
 
-    def _penalty(self, solver: object) -> Schatten:
+    def _penalty(self, solver: Solver) -> Schatten:
         return Schatten(self.p, Equal())

@@ -13,7 +13,7 @@ from polycomplete.keeping import all_or_nothing
 from polycomplete.kernels import RBF, Kernel
 from polycomplete.methods.solved import Scaled, SolvedCompleter
 from polycomplete.solvers import KernelFactorisation, partial_solve
-from polycomplete.solvers.result import Callback, Result
+from polycomplete.solvers.base import Callback, Result
 
 
 class KFMC(SolvedCompleter):

@@ -6,7 +6,7 @@ import numpy as np
 
 from polycomplete.methods.solved import SolvedCompleter
 from polycomplete.solvers import SelfRepresentation
-from polycomplete.solvers.result import Callback
+from polycomplete.solvers.base import Callback
 
 
 class SRMC(SolvedCompleter):

@@ -27,7 +27,7 @@ MOST = 20
 LONG = 300
 #: How a run went, and what a fit may have chosen by itself.
 RUN = ("iterations", "seconds", "stop", "converged")
-CHOSEN = ("engine_", "scale_", "smoothing_", "n_iter_")
+CHOSEN = ("solver_", "scale_", "smoothing_", "n_iter_")
 VERSIONS = {
     "polycomplete": __version__,
     "python": platform.python_version(),

@@ -65,9 +65,9 @@ class RowEnergy:
         derived = ("inverse", "least")
         return {name: value for name, value in self.__dict__.items() if name not in derived}
 
-    def left_out(self) -> np.ndarray:
-        """Return the energy of each landmark given the others."""
-        return np.maximum(self.value(self.landmarks, np.arange(len(self.landmarks))), 0)
+    def left_out(self, X: np.ndarray) -> np.ndarray:
+        """Return the energy of each of the rows that it was learned from, given the others."""
+        return np.maximum(self.value(X, np.arange(len(X))), 0)
 
     def value(self, X: Array, who: np.ndarray | None = None) -> Array:
         """Return the energy of each row.

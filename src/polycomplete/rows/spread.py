@@ -6,11 +6,11 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from polycomplete._arrays import Array
-from polycomplete.exact import WIDEST
 from polycomplete.rows.energy import Expansion, Quadratic, RowEnergy
 from polycomplete.rows.holes import Block
 from polycomplete.rows.wide import WIDE
 
+WIDEST = 256  # columns up to which the landmarks have matrices
 BLOCK_BYTES = 32e6  # of the largest array at a time
 #: Of a typical distance of two rows: a row that may move this far is not determined.
 LOOSE = 0.25

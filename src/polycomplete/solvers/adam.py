@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from polycomplete._checks import check_numbers
-from polycomplete.exact import ExactProblem
-from polycomplete.solvers.result import Callback, Monitor, Result, Stopped
-from polycomplete.solvers.start import fill
+from polycomplete.solvers.base import Callback, Monitor, Result, Stopped, fill
+from polycomplete.solvers.exact import GramSolver
+from polycomplete.solvers.problem import ExactProblem
 
 
-class AdamPlus(BaseEstimator):
+class AdamPlus(GramSolver):
     """The solver of the paper, with the paper's settings.
 
     The smoothing is fixed: ``smoothing="auto"`` of a completer means γ = 1e-6 with this solver.
 
     Parameters
     ----------
-    start : {"zero", "mean", "row-column"}, default="zero"
+    init : {"zero", "mean", "row-column"}, default="zero"
         What the missing entries hold at first.
     max_iter : int, default=500
         The paper's t_max, which it does not state; 500 as in its authors' demonstrations.
@@ -28,6 +27,10 @@ class AdamPlus(BaseEstimator):
         Ends the run when no entry moved further.
     beta1, beta2, epsilon : float
         As in Adam.
+    eigen : {"auto", "full", "partial"}, default="auto"
+        As in :class:`~polycomplete.Exact`.
+    max_memory : float, optional
+        Bytes that may be taken; 60 % of what is free by default.
     time_limit : float, optional
         Seconds after which the run ends with what it has.
     callback : callable, optional
@@ -40,33 +43,38 @@ class AdamPlus(BaseEstimator):
     AdamPlus(max_iter=1000)
     """
 
-    #: The smoothing that "auto" means for this solver.
     default_smoothing = 1e-6
 
     def __init__(
         self,
-        start: str = "zero",
+        init: str = "zero",
         max_iter: int = 500,
         step: float = 1e-4,
         tol: float = 1e-6,
         beta1: float = 0.9,
         beta2: float = 0.999,
         epsilon: float = 1e-8,
+        eigen: str = "auto",
+        max_memory: float | None = None,
         time_limit: float | None = None,
         callback: Callback | None = None,
     ):
-        self.start = start
+        self.init = init
         self.max_iter = max_iter
         self.step = step
         self.tol = tol
         self.beta1 = beta1
         self.beta2 = beta2
         self.epsilon = epsilon
+        self.eigen = eigen
+        self.max_memory = max_memory
         self.time_limit = time_limit
         self.callback = callback
 
-    def solve(self, problem: ExactProblem, smoothing: float) -> Result:
-        """Minimise the problem at one fixed smoothing.
+    def solve(
+        self, problem: ExactProblem, smoothing: float, init: np.ndarray | None = None
+    ) -> Result:
+        """Minimize the problem at one fixed smoothing.
 
         Weights that depend on the spectrum are frozen for a whole round: a first round with equal
         weights, which is the Schatten-p fit, then one with the weights of its spectrum.
@@ -74,7 +82,7 @@ class AdamPlus(BaseEstimator):
         check_numbers(self, "max_iter", "step", "epsilon")
         check_numbers(self, "tol", "beta1", "beta2", zero=True)
         monitor, problem = Monitor(self.time_limit, self.callback), problem.fresh()
-        x = problem.pack(fill(problem.X, problem.mask, self.start))
+        x = problem.pack(fill(problem.X, problem.mask, self.init))
         if x.size == 0:
             return monitor.result(problem.X, "converged", problem.kernel)
         x, stop = self._descend(problem, x, smoothing, monitor)

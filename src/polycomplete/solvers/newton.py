@@ -1,7 +1,7 @@
 """Newton steps on the missing entries of all rows together, by conjugate gradients.
 
 A step costs one eigendecomposition and a few products with the curvature
-(:mod:`polycomplete.solvers.curvature`), each about as expensive; quasi-Newton steps need an
+(:mod:`polycomplete.solvers.hessian`), each about as expensive; quasi-Newton steps need an
 eigendecomposition each, and many more of them.
 """
 
@@ -9,37 +9,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from polycomplete.exact import WIDEST, ExactProblem
-from polycomplete.solvers.curvature import UNUSED, Bend, Point, Product, bend, look, second_order
+from polycomplete.solvers.hessian import (
+    UNUSED,
+    HessianOperator,
+    Point,
+    Product,
+    evaluate,
+    hessian,
+)
+from polycomplete.solvers.problem import ExactProblem
 
 DAMPING = 1e-6  # of a row's own metric: bounds steps in directions that nothing determines
 LONGEST = 60  # conjugate gradient steps
 SHORTER = 0.3  # a step that does not lower the objective is shortened by this
 SHORTEST = 1e-4
 FINER = 3.0  # the smoothing of the next step may be so many times smaller
-
-
-def suits(problem: ExactProblem) -> bool:
-    """Return whether Newton steps can be taken, and pay, on a problem.
-
-    Parameters
-    ----------
-    problem : ExactProblem
-        The problem.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> from polycomplete import RBF, Schatten
-    >>> X = np.array([[1.0, 2.0], [2.0, 0.0]])
-    >>> suits(ExactProblem(X, X > 0, RBF(1.0), Schatten()))
-    True
-    """
-    narrow = problem.X.shape[1] <= WIDEST
-    return narrow and problem.device.is_host and second_order(problem.kernel)
 
 
 class Newton:
@@ -89,7 +73,7 @@ class Newton:
     ):
         self.problem = problem
         self.solved, self.renewed, self.unused = solved, renewed, unused
-        self.at: Point = look(problem, z, gamma)
+        self.at: Point = evaluate(problem, z, gamma)
         self.taken = 0
 
     def step(self, gamma: float, finer: float = FINER) -> tuple[float, float]:
@@ -99,14 +83,14 @@ class Newton:
         objective before and after, both at γ.
         """
         before, begin = self.at.value(gamma), self.at.z
-        here = bend(self.at, gamma, self.unused)
+        here = hessian(self.at, gamma, self.unused)
         if self.taken % self.renewed == 0:
             self.blocks = here.inverse(DAMPING)
         self.taken += 1
         move = self.problem.pack(direction(here, self.blocks, self.solved))
         length = 1.0
         while length > SHORTEST:
-            trial = look(self.problem, begin + length * move, gamma / finer)
+            trial = evaluate(self.problem, begin + length * move, gamma / finer)
             after = trial.value(gamma)
             if after <= before:  # False for NaN
                 self.at = trial
@@ -115,12 +99,12 @@ class Newton:
         return before, before
 
 
-def direction(here: Bend, solve: Product, solved: float = 0.1) -> np.ndarray:
+def direction(here: HessianOperator, solve: Product, solved: float = 0.1) -> np.ndarray:
     """Return the step of the weighted least squares problem, by conjugate gradients.
 
     Parameters
     ----------
-    here : Bend
+    here : HessianOperator
         Gradient and curvature.
     solve : callable
         Preconditions; the residual is measured as it does.
@@ -137,7 +121,7 @@ def direction(here: Bend, solve: Product, solved: float = 0.1) -> np.ndarray:
     >>> from polycomplete.penalties import Schatten
     >>> X, mask = np.array([[1.0, 2.0], [2.0, 3.0]]), np.array([[True, True], [True, False]])
     >>> problem = ExactProblem(X, mask, Polynomial(1, 0.0), Schatten(0.5))
-    >>> here = bend(look(problem, np.array([3.0]), 1e-3), 1e-3)
+    >>> here = hessian(evaluate(problem, np.array([3.0]), 1e-3), 1e-3)
     >>> bool(direction(here, here.inverse(1e-6))[1, 1] > 0)
     True
     """
@@ -150,7 +134,7 @@ def direction(here: Bend, solve: Product, solved: float = 0.1) -> np.ndarray:
             break
         curved = here.product(way, DAMPING)
         steep = float(np.sum(way * curved))
-        if not steep > 0:  # rounding: nothing more to be had in this direction
+        if not steep > 0:  # non-positive curvature from rounding: stop
             break
         length = size / steep
         V, residual = V + length * way, residual - length * curved

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from polycomplete._checks import check_numbers
 from polycomplete.linear import LinearModel, shrink
-from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
+from polycomplete.solvers.base import Callback, Monitor, Result, Stopped, logger
 
 #: Iterations in which the step is balanced; the duality gap is looked at every so many.
 BALANCED, LOOK = 50, 10

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polycomplete.exact import WIDEST, ExactProblem
-from polycomplete.lift import row_energy
+from polycomplete.solvers.lift import row_energy
+from polycomplete.solvers.problem import WIDEST, ExactProblem
 
 DAMPING = 1e-3  # of the row's own metric: bounds how soft a direction may be taken to be
 

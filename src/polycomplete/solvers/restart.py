@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from polycomplete.exact import ExactProblem
 from polycomplete.kernels import typical_distance
-from polycomplete.lift import row_energy
 from polycomplete.rows import Candidates, RowEnergy, candidates
+from polycomplete.solvers.lift import row_energy
+from polycomplete.solvers.problem import ExactProblem
 
 SUSPECTS = 0.25  # share of rows, worst first, that are tried again
 SUSPICIOUS = 2.0  # ... if their energy is so many times the median
@@ -55,7 +55,7 @@ def rescue(problem: ExactProblem, X: np.ndarray, gamma: float) -> tuple[np.ndarr
     1
     """
     energies = _surfaces(problem, X, gamma)
-    now = energies[-1].left_out()
+    now = energies[-1].left_out(X)
     order = np.argsort(-now, kind="stable")
     worst = order[: max(1, int(SUSPECTS * len(X)))]
     worst = worst[now[worst] + gamma > SUSPICIOUS * (np.median(now) + gamma)]
@@ -121,7 +121,7 @@ def _plausible(
     problem: ExactProblem, energies: list[RowEnergy], X: np.ndarray, rows: np.ndarray, starts: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return for each row the mean of its plausible completions, and whether they differ."""
-    now = energies[-1].left_out()
+    now = energies[-1].left_out(X)
     trusted = np.argsort(-now, kind="stable")[int(UNTRUSTED / 2 * len(X)) :]
     tried = _retry(energies, X, problem.mask, rows, trusted, starts)
     both = Candidates(

@@ -38,13 +38,11 @@ from numbers import Real
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from polycomplete import tuning
+from polycomplete import model_selection
 from polycomplete._checks import check_numbers
 from polycomplete._resources import TILE, blas_threads_for
 from polycomplete.scaling import ColumnScaler
-from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
-from polycomplete.solvers.stages import stages
-from polycomplete.solvers.start import fill
+from polycomplete.solvers.base import Callback, Monitor, Result, Stopped, fill, logger, stages
 
 #: Below this share of the length of a typical row a coefficient counts by its square.
 KNEE = 1e-2
@@ -168,11 +166,11 @@ class SelfRepresentation(BaseEstimator):
     def _choose(self, X: np.ndarray, mask: np.ndarray, seed: int) -> float:
         """Follow the path with entries hidden; the cautious smoothing where too few can be."""
         unit = ColumnScaler.fit(X, mask, "standard").scale
-        draws = tuning.hidings(mask, seed)
+        draws = model_selection.holdouts(mask, seed)
         limit = self.time_limit and self.time_limit / (2 * max(len(draws), 1))
-        found = [tuning.follow(self.path(X, visible, limit), X, hidden, unit)
+        found = [model_selection.follow(self.path(X, visible, limit), X, hidden, unit)
                  for visible, hidden in draws]  # fmt: skip
-        return tuning.together(found).smoothing if found else tuning.CAUTIOUS
+        return model_selection.together(found).smoothing if found else model_selection.CAUTIOUS
 
     def _check(self) -> None:
         check_numbers(self, "rounds", "max_iter")
@@ -200,7 +198,7 @@ class _Run:
         self.unit, self.constant = longer * total / np.sqrt(n), constant / longer
         # The root mean square of the observed entries, by which movements are counted.
         self.spread = np.sqrt(n / max(mask.sum(), 1)) / longer
-        X = fill(X, mask, solver.start) / self.unit
+        X = fill(X, mask, solver.start, "start") / self.unit
         self.X, self.seen = append_constant(X, mask, self.constant)
         self.free = ~self.seen
         self.weigh(np.full((n, n), 1 / n))

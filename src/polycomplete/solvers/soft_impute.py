@@ -11,12 +11,11 @@ from scipy import linalg
 from scipy.sparse.linalg import svds
 from sklearn.base import BaseEstimator
 
-from polycomplete import tuning
+from polycomplete import model_selection
 from polycomplete._checks import check_numbers
 from polycomplete.linear import LinearModel, shrink
 from polycomplete.scaling import column_spread
-from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
-from polycomplete.solvers.stages import stages
+from polycomplete.solvers.base import Callback, Monitor, Result, Stopped, logger, stages
 
 #: Thresholds fall by this factor from stage to stage, and the path ends here.
 FACTOR, END = 10**0.25, 1e-3
@@ -115,9 +114,9 @@ class SoftImpute(BaseEstimator):
         """Follow the path with entries hidden; the cautious threshold where too few can be."""
         unit = column_spread(X, mask)[1]
         unit = np.where(unit > 0, unit, 1.0)
-        found = [tuning.follow(self.path(X, visible), X, hidden, unit)
-                 for visible, hidden in tuning.hidings(mask, seed)]  # fmt: skip
-        return tuning.together(found).smoothing if found else tuning.CAUTIOUS
+        found = [model_selection.follow(self.path(X, visible), X, hidden, unit)
+                 for visible, hidden in model_selection.holdouts(mask, seed)]  # fmt: skip
+        return model_selection.together(found).smoothing if found else model_selection.CAUTIOUS
 
 
 class _Run:

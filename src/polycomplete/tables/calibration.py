@@ -19,8 +19,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from polycomplete import masks
+from polycomplete.model_selection import HeldOut, calibration
 from polycomplete.tables.method import checked
-from polycomplete.tuning import HeldOut, calibration
 
 #: No share is taken to be smaller: logarithms stay finite.
 TINY = 1e-12

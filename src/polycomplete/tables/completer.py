@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from polycomplete._checks import FarCellError
 from polycomplete._messages import warn
 from polycomplete.keeping import Reported, all_or_nothing
+from polycomplete.model_selection import HeldOut
 from polycomplete.tables import calibration, cells
 from polycomplete.tables import method as using
 from polycomplete.tables.codecs import Category, Column, codec_of
-from polycomplete.tuning import HeldOut
 
 
 class Probabilities(NamedTuple):

@@ -19,7 +19,7 @@ from polycomplete.kernels import RBF
 from polycomplete.methods import PMC
 from polycomplete.out_of_core import BlockCompleter
 from polycomplete.scaling import ColumnScaler, is_constant
-from polycomplete.solvers import Continuation
+from polycomplete.solvers import Exact
 from polycomplete.tables.method import prepared
 from polycomplete.transduction.search import (
     LONG,
@@ -253,9 +253,9 @@ def _default(rows: int) -> PMC:
     """Return what completes where nobody says it.
 
     Several settings tell where a row may lie: no need to average its places for each of them,
-    which takes most of the time. The landmark engine, for many rows, has a solver of its own.
+    which takes most of the time.
     """
-    return PMC() if rows > MANY else PMC(solver=Continuation(blend=False))
+    return PMC() if rows > MANY else PMC(solver=Exact(blend=False))
 
 
 def _is_default(params: dict[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from polycomplete._resources import in_processes
 from polycomplete.kernels import RBF
-from polycomplete.solvers.result import logger
+from polycomplete.solvers.base import logger
 from polycomplete.tables.method import checked
 
 LONG = 5000  # features of all rows from which on a fit takes a second

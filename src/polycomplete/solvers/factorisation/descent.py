@@ -18,13 +18,11 @@ import numpy as np
 from scipy import linalg
 from scipy.optimize import OptimizeResult, minimize
 
-from polycomplete.exact import WIDEST
 from polycomplete.kernels import Kernel
 from polycomplete.rows import Block, Candidates, Holes, RowEnergy, learn, pivots, retry, try_starts
+from polycomplete.solvers.base import Monitor, fill, logger, stages
 from polycomplete.solvers.factorisation.dictionary import Dictionary
-from polycomplete.solvers.result import Monitor, logger
-from polycomplete.solvers.stages import stages
-from polycomplete.solvers.start import fill
+from polycomplete.solvers.problem import WIDEST
 
 OVER = 2  # drawn atoms for each atom to be learned: atoms that are drawn explain less
 TRIM = 0.3  # directions of the drawn atoms with less than this share of β explain too little

@@ -27,14 +27,13 @@ from numbers import Integral
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from polycomplete import tuning
+from polycomplete import model_selection
 from polycomplete._checks import check_numbers
 from polycomplete.kernels import RBF, Kernel
 from polycomplete.scaling import ColumnScaler
+from polycomplete.solvers.base import Callback, Monitor, Result, Stopped, logger, stages
 from polycomplete.solvers.factorisation.descent import ROUND, FactorisationRun
 from polycomplete.solvers.factorisation.dictionary import Dictionary
-from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
-from polycomplete.solvers.stages import stages
 
 FIRST = 1.0  # the first β of the warm-up
 COARSE = 1e-6  # its last; below, drawn atoms are too few to tell right from wrong
@@ -45,7 +44,7 @@ AGAIN = 4  # its sweeps in each factor of ten
 ENOUGH = 4.0  # a mean energy of so many β: now the number of atoms limits, not β
 SLACK = 0.03  # within this of the lowest error the coarsest β wins
 CERTAIN = 500  # so many hidden entries tell an error to about that, 1/√(2N)
-DRAWS = 3  # hidings at most
+DRAWS = 3  # holdouts at most
 FEW = 0.01  # share of rows that may have moved without the others sweeping again
 ROUNDS = 2  # of the descent with each batch
 
@@ -198,13 +197,13 @@ class KernelFactorisation(BaseEstimator):
 
     def _choose(self, run: FactorisationRun, seed: int) -> tuple[float, np.ndarray]:
         """Choose β by hiding observed entries; return it and a completed matrix to go on from."""
-        draws = tuning.hidings(run.mask, seed, CERTAIN, DRAWS)
+        draws = model_selection.holdouts(run.mask, seed, CERTAIN, DRAWS)
         if not draws:
-            return tuning.CAUTIOUS, run.X
+            return model_selection.CAUTIOUS, run.X
         unit = ColumnScaler.fit(run.X, run.mask, "standard").scale
         # At most half of the time that is given goes into choosing.
         limit = self.time_limit and self.time_limit / (2 * len(draws))
-        choices: list[tuning.Choice] = []
+        choices: list[model_selection.Choice] = []
         reached: dict[float, np.ndarray] = {}
         judged = 0
 
@@ -214,12 +213,12 @@ class KernelFactorisation(BaseEstimator):
                 yield beta, X
 
         for visible, hidden in draws:
-            choices.append(tuning.follow(steps(visible), run.X, hidden, unit))
-            errors = tuning.together(choices).errors
+            choices.append(model_selection.follow(steps(visible), run.X, hidden, unit))
+            errors = model_selection.together(choices).errors
             lowest = min(errors.values())
             beta = max(beta for beta, error in errors.items() if error <= (1 + SLACK) * lowest)
             judged += int(hidden.sum())
-            if judged >= (tuning.ENOUGH if beta <= COARSE else CERTAIN):
+            if judged >= (model_selection.ENOUGH if beta <= COARSE else CERTAIN):
                 break
         logger.info("chose β = %.0e by hiding: error %.3f of a column's spread",
                     beta, errors[beta])  # fmt: skip

@@ -14,8 +14,9 @@ from itertools import pairwise
 import numpy as np
 from scipy.optimize import minimize
 
-from polycomplete import tuning
+from polycomplete import model_selection
 from polycomplete.scaling import ColumnScaler
+from polycomplete.solvers.base import Monitor, Stopped, logger
 from polycomplete.solvers.lifting.space import (
     NOTHING,
     LiftedModel,
@@ -26,7 +27,6 @@ from polycomplete.solvers.lifting.space import (
     parts,
 )
 from polycomplete.solvers.precondition import RowPreconditioner
-from polycomplete.solvers.result import Monitor, Stopped, logger
 
 Matrix = np.ndarray
 
@@ -245,7 +245,7 @@ class Search:
             sharp = None
         if sharp is not None or not self.errors:
             return sharp or CAUTIOUS
-        enough = (1 + tuning.SLACK) * min(self.errors.values())
+        enough = (1 + model_selection.SLACK) * min(self.errors.values())
         return int(min(rank for rank, error in self.errors.items() if error <= enough))
 
     def _follow(self) -> None:
@@ -295,4 +295,4 @@ class Search:
 
     def _error(self, run: Run) -> float:
         completed = run.completed(self.X, self.visible)
-        return tuning.hidden_error(self.X, completed, self.hidden, self.unit)
+        return model_selection.held_out_error(self.X, completed, self.hidden, self.unit)

@@ -22,9 +22,10 @@ from numbers import Integral
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from polycomplete import tuning
+from polycomplete import model_selection
 from polycomplete._checks import check_numbers
 from polycomplete._resources import free_memory
+from polycomplete.solvers.base import Callback, Monitor, Result, Stopped, logger
 from polycomplete.solvers.lifting.run import (
     CAUTIOUS,
     EXPLAINED,
@@ -35,7 +36,6 @@ from polycomplete.solvers.lifting.run import (
     ranks,
 )
 from polycomplete.solvers.lifting.space import LiftedModel
-from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
 
 #: For the memory: M × M numbers for each row (the preconditioner, the space and copies of both),
 #: Gram matrices alive at once, and bytes of what is held for blocks of rows.
@@ -139,7 +139,7 @@ class Lifting(BaseEstimator):
 
     def choose(self, X: np.ndarray, mask: np.ndarray, seed: int = 0) -> int:
         """Return the rank, by hiding observed entries."""
-        draws = tuning.hidings(mask, seed)
+        draws = model_selection.holdouts(mask, seed)
         limit = None if self.time_limit is None else self.time_limit / (2 * max(len(draws), 1))
         found = []
         for visible, hidden in draws:

@@ -1,27 +1,25 @@
-"""The landmark engine: linear in the number of rows, and the problem it poses."""
+"""The problem that landmarks pose: linear in the number of rows, wherever these are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from numbers import Integral
 
 import numpy as np
 from array_api_compat import array_namespace, device
-from sklearn.base import BaseEstimator
 
 from polycomplete._arrays import Array
-from polycomplete._checks import check_numbers
 from polycomplete._resources import Device, any_card, blas_threads, cores, find_device
 from polycomplete.kernels import Kernel
 from polycomplete.landmarks.energy import EVEN, Spectrum
 from polycomplete.landmarks.features import moments, whiten
 from polycomplete.penalties import Schatten
 from polycomplete.rows import PLAIN, Packing, Run, pivots
-from polycomplete.solvers.stages import stages
+from polycomplete.solvers.base import stages
 
 CANDIDATES = 3  # rows that are drawn for each landmark; the landmarks are the pivots among them
 FEWEST, MOST = 104, 400  # landmarks
@@ -41,61 +39,31 @@ FULL = 16_384  # rows that keep a card busy
 PER_LANDMARK = 100  # bytes for each entry of a block and each landmark there
 
 
-class Landmark(BaseEstimator):
-    """Express the surface by a few of the rows, and complete every row by itself.
+@dataclass(frozen=True)
+class Resources:
+    """Where rows are worked on, and what that may take.
 
-    Cost and memory grow linearly with the number of rows. The surface is learned jointly from
-    ``max_rows`` rows, half of them the best-observed ones; where there are more, every row is then
-    completed by the learned row energy.
-
-    Parameters
+    Attributes
     ----------
-    n_landmarks : "auto" or int, default="auto"
-        How many rows express the surface: among rows that are drawn at random, those with many
-        observed entries more often, the ones that the others explain least. "auto" lets their
-        number grow until what they cannot express is small against the smoothing, up to 400, or
-        to the number of columns.
-    max_rows : int, default=3000
-        The surface is learned from at most so many rows.
-    n_jobs : "auto" or int, default="auto"
-        Cores to use: by up to four threads, and from 100 000 rows on by processes. "auto" takes
-        all of them. The result does not depend on it.
-    max_memory : float, optional
-        Bytes that completing may take beyond the data; a quarter of the free memory by default.
-        Processes share it: there are no more of them than one for every 200 MB.
-    device : str, optional
-        Where rows are completed: "cpu", "cuda" (or "cuda:1" and so on), or "auto" for a GPU where
-        there is one and there are enough rows. By default where the rows are: on the GPU for a
-        tensor that lies there.
-
-    Examples
-    --------
-    >>> Landmark(n_landmarks=200)
-    Landmark(n_landmarks=200)
+    n_jobs : int
+        Cores; −1 for all of them, −2 for all but one.
+    device : str or None
+        A device by name; "auto" for a GPU where there is one and enough rows; None for the host.
+    max_memory : float or None
+        Bytes beyond the data; a quarter of the free memory by default.
+    mapping : callable
+        Maps over blocks of rows: by threads inside :meth:`pool`.
     """
 
-    def __init__(
-        self,
-        n_landmarks: int | str = "auto",
-        max_rows: int = 3000,
-        n_jobs: int | str = "auto",
-        max_memory: float | None = None,
-        device: str | None = None,
-    ):
-        self.n_landmarks = n_landmarks
-        self.max_rows = max_rows
-        self.n_jobs = n_jobs
-        self.max_memory = max_memory
-        self.device = device
+    n_jobs: int = -1
+    device: str | None = None
+    max_memory: float | None = None
+    mapping: Run = map
 
-    def check_params(self) -> None:
-        """Refuse what makes no sense."""
-        check_numbers(self, "max_rows")
-        for name in ("n_landmarks", "n_jobs"):
-            if getattr(self, name) != "auto":
-                check_numbers(self, name)
-        if self.max_memory is not None:
-            check_numbers(self, "max_memory")
+    def __post_init__(self) -> None:
+        """Refuse what there is not."""
+        if not isinstance(self.n_jobs, Integral) or not self.n_jobs:
+            raise ValueError(f"n_jobs must be a whole number from 1, or -1, got {self.n_jobs!r}.")
         if self.device != "auto":
             find_device(self.device)
 
@@ -126,7 +94,7 @@ class Landmark(BaseEstimator):
     @property
     def jobs(self) -> int:
         """How many cores to use."""
-        return cores() if isinstance(self.n_jobs, str) else int(self.n_jobs)
+        return cores() + 1 + int(self.n_jobs) if self.n_jobs < 0 else int(self.n_jobs)
 
     def workers(self, n_rows: int, device: Device) -> int:
         """Return how many processes complete so many rows: as the memory allows; 1 for this one."""
@@ -135,39 +103,17 @@ class Landmark(BaseEstimator):
         most = int(self.bytes_for_blocks(device) / (WORKER + WORKER_ROOM))
         return max(1, min(self.jobs, most))
 
-    #: Maps over blocks; that of a pool of threads inside :meth:`pool`.
-    run: Run = staticmethod(map)
-
     @contextmanager
-    def pool(self) -> Iterator[Landmark]:
-        """Give a copy of the engine that maps over blocks by threads, with one BLAS thread each."""
-        engine = copy(self)
+    def pool(self) -> Iterator[Resources]:
+        """Give the same with threads that map over blocks, with one BLAS thread each."""
         jobs = min(self.jobs, THREADS)
         with blas_threads(1):
             if jobs == 1:
-                yield engine
+                yield self
                 return
             rules = partial(np.seterr, **np.geterr())  # threads have their own otherwise
             with ThreadPoolExecutor(jobs, initializer=rules) as executor:
-                engine.run = executor.map
-                yield engine
-
-    def pose(
-        self,
-        X: Array,
-        mask: np.ndarray,
-        kernel: Kernel,
-        penalty: Schatten,
-        noise: float | None = None,
-    ) -> LandmarkProblem:
-        """Return the problem of completing these rows; kernel and penalty are resolved."""
-        if noise is not None:
-            raise ValueError(
-                'The landmark engine keeps observed entries; for noise=... use engine="exact", or '
-                "leave noise out and let the smoothing account for it."
-            )
-        self.check_params()
-        return LandmarkProblem(X, mask, kernel, penalty, self)
+                yield replace(self, mapping=executor.map)
 
 
 def ladder(smoothing: float) -> list[float]:
@@ -194,15 +140,21 @@ class LandmarkProblem:
         True where observed.
     kernel, penalty : Kernel and Schatten
         Resolved.
-    engine : Landmark
-        Its settings.
+    n_landmarks : int or None
+        Where they are given.
+    resources : Resources
+        Where rows are worked on.
+    seed : int
+        Draws landmarks.
     """
 
     X: Array
     mask: np.ndarray
     kernel: Kernel
     penalty: Schatten
-    engine: Landmark
+    n_landmarks: int | None
+    resources: Resources
+    seed: int
 
     @cached_property
     def unit(self) -> float:
@@ -218,22 +170,21 @@ class LandmarkProblem:
     @cached_property
     def device(self) -> Device:
         """Where the rows are worked on."""
-        return self.engine.device_for(len(self.mask))
+        return self.resources.device_for(len(self.mask))
 
     @property
     def run(self) -> Run:
         """Maps over blocks: by threads on the host; a card is busy with one at a time."""
-        return self.engine.run if self.device.is_host else map
+        return self.resources.mapping if self.device.is_host else map
 
     def gamma(self, smoothing: float) -> float:
-        """Return γ of the mean covariance; the exact engine has n times as much on a sum."""
+        """Return γ of the mean covariance; the exact problem has n times as much on a sum."""
         return smoothing * self.unit / len(self.mask)
 
     @property
     def fewest(self) -> int:
         """How many landmarks to begin with: what the user said, or few."""
-        given = self.engine.n_landmarks
-        return min(len(self.mask), FEWEST if isinstance(given, str) else int(given))
+        return min(len(self.mask), self.n_landmarks or FEWEST)
 
     @property
     def most(self) -> int:
@@ -244,7 +195,7 @@ class LandmarkProblem:
         """Return how many landmarks to take next: more where these do not express the surface."""
         q = int(spectrum.slopes(gamma).shape[0])
         enough = spectrum.outside <= SMALL * gamma and q <= CLOSE * count
-        if enough or not isinstance(self.engine.n_landmarks, str):
+        if enough or self.n_landmarks is not None:
             return count
         most = min(self.most, max(FEWEST, int(SPARE * q)))
         wanted = -(-int(np.ceil(growth * count)) // EVEN) * EVEN

@@ -1,15 +1,18 @@
-"""What a solver gives back, and the one place that watches over a run."""
+"""What solvers share: their contract, result and monitor, schedules and first guesses."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from polycomplete.kernels import Kernel
+from polycomplete.penalties import Schatten
 
 logger = logging.getLogger("polycomplete")
 
@@ -136,3 +139,127 @@ class Monitor:
             ambiguous=none if ambiguous is None else ambiguous,
             gains=self.gains,
         )
+
+
+class Solver(BaseEstimator):
+    """What moves the missing entries: poses the problem of scaled rows and minimizes it.
+
+    A solver of your own states ``pose`` (or inherits it) and ``solve``; with ``path`` and
+    ``path_end``, scale and smoothing can be chosen on held-out entries.
+
+    Examples
+    --------
+    >>> from polycomplete import Exact
+    >>> isinstance(Exact(), Solver)
+    True
+    """
+
+    #: The smoothing where "auto" ends on data without noise.
+    default_smoothing: float
+    #: Where the path ends that choosing follows; 0 where there is no path.
+    path_end: float = 0.0
+    #: Seconds that a fit may take.
+    time_limit: float | None = None
+    #: Rows that the surface is learned from at most; None for all.
+    max_samples: int | None = None
+
+    def pose(
+        self,
+        X: np.ndarray,
+        mask: np.ndarray,
+        kernel: Kernel,
+        penalty: Schatten,
+        noise: float | None = None,
+        resources: Any = None,
+        seed: int = 0,
+    ) -> Any:
+        """Return the problem of completing scaled rows; kernel and penalty are resolved."""
+        raise NotImplementedError
+
+    def solve(self, problem: Any, smoothing: float, init: np.ndarray | None = None) -> Result:
+        """Minimize a problem down to a smoothing, from a completion near it where one is given."""
+        raise NotImplementedError
+
+    def path(
+        self, problem: Any, time_limit: float | None = None
+    ) -> Iterator[tuple[float, np.ndarray]]:
+        """Yield smoothings and completed rows, from coarse to fine."""
+        raise TypeError(f"{self!r} has no path of decreasing smoothing to follow.")
+
+
+def stages(first: float, last: float, factor: float = 10.0) -> list[float]:
+    """Return the smoothing of each stage: divided by ``factor`` each time, ending at ``last``.
+
+    Parameters
+    ----------
+    first, last : float
+        Where to begin and to end.
+    factor : float, default=10.0
+        Above 1.
+
+    Returns
+    -------
+    list of float
+
+    Examples
+    --------
+    >>> stages(1e-1, 2e-3)
+    [0.1, 0.01, 0.002]
+    >>> stages(1.0, 0.2, factor=2.0)
+    [1.0, 0.5, 0.25, 0.2]
+    >>> stages(1e-3, 1e-2)
+    [0.01]
+    """
+    steps = max(0, int(np.ceil(np.log(first / last) / np.log(factor) - 1e-9)))
+    return [float(f"{first / factor**i:.12g}") for i in range(steps)] + [last]
+
+
+def _zero(X: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    return np.zeros_like(X)
+
+
+def _mean(X: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(_means(X, mask, axis=0), X.shape)
+
+
+def _row_column(X: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    return (_means(X, mask, axis=0) + _means(X, mask, axis=1)) / 2
+
+
+def _means(X: np.ndarray, mask: np.ndarray, axis: int) -> np.ndarray:
+    count = np.maximum(mask.sum(axis=axis, keepdims=True), 1).astype(X.dtype)
+    return np.where(mask, X, 0).sum(axis=axis, keepdims=True) / count
+
+
+#: "zero" as in the paper; "mean" of the column; "row-column", the mean of the row's and the
+#: column's mean, as in the paper's authors' code.
+STARTS = {"zero": _zero, "mean": _mean, "row-column": _row_column}
+
+
+def fill(X: np.ndarray, mask: np.ndarray, init: str, name: str = "init") -> np.ndarray:
+    """Return X with its missing entries as they are at first.
+
+    Parameters
+    ----------
+    X, mask : ndarrays of shape (n, m)
+        The data, and True where observed.
+    init : {"zero", "mean", "row-column"}
+        The rule.
+    name : str
+        What messages call it.
+
+    Returns
+    -------
+    ndarray of shape (n, m)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 5.0], [3.0, np.nan]])
+    >>> fill(X, ~np.isnan(X), "row-column")
+    array([[1., 5.],
+           [3., 4.]])
+    """
+    if init not in STARTS:
+        raise ValueError(f"{name} must be one of {sorted(STARTS)}, got {init!r}.")
+    return np.where(mask, X, STARTS[init](X, mask))

@@ -1,9 +1,9 @@
-"""The solver of the landmark engine: learn the surface, let every row step towards it, repeat.
+"""The landmark solver: learn the surface, let every row step towards it, repeat.
 
 One Levenberg–Marquardt step of every row for each renewal of the surface; between two sweeps the
 rows keep most of their momentum, without which far more sweeps are needed. The smoothing
 shrinks as fast as the rows follow: while they still move far, measured against the smoothing, it
-waits. In the end rows in the wrong place get second chances.
+waits. In the end rows in the wrong place are started again.
 """
 
 from __future__ import annotations
@@ -13,48 +13,69 @@ from copy import copy
 
 import numpy as np
 from array_api_compat import array_namespace
-from sklearn.base import BaseEstimator
 
 from polycomplete._arrays import Array, median
 from polycomplete._checks import check_numbers
-from polycomplete.landmarks.engine import LandmarkProblem, ladder
+from polycomplete.kernels import Kernel
+from polycomplete.landmarks.problem import LandmarkProblem, Resources, ladder
+from polycomplete.penalties import Schatten
 from polycomplete.rows import Holes, RowEnergy, retry
-from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
-from polycomplete.solvers.stages import stages
-from polycomplete.solvers.start import fill
+from polycomplete.solvers.base import (
+    Callback,
+    Monitor,
+    Result,
+    Solver,
+    Stopped,
+    fill,
+    logger,
+    stages,
+)
 
 GROW = 1.1  # of the number of landmarks from one sweep to the next
 SETTLED = 0.25  # squared movement of a row in units of the smoothing at which it shrinks as planned
 SLOWEST, BRISK, FASTEST = 0.25, 0.5, 3.0  # of the planned speed; BRISK where it need not be exact
 NOISY = 1e-6  # a last smoothing above this is that of data with noise: they need not be exact
 FIRST = 5  # sweeps before the movement tells anything
-BRIEF = 3  # sweeps at the last smoothing before second chances
+BRIEF = 3  # sweeps at the last smoothing before restarts
 NEAR = 1e3  # so many times coarser than a completion to begin with, rows still find their place
 STICKY = 3e-4  # smoothing: above, a row has one place only and is not stuck in another
-AGAIN, SOON = 100.0, 30.0  # after second chances the smoothing is so many times larger; with noise
+AGAIN, SOON = 100.0, 30.0  # after restarts the smoothing is so many times larger; with noise
 
 
-class Sweeps(BaseEstimator):
-    """Sweeps over all rows under a shrinking smoothing, for the landmark engine.
+class Landmark(Solver):
+    """Express the surface by a few of the rows, and complete every row by itself.
+
+    Cost and memory grow linearly with the number of rows. The surface is learned jointly from
+    ``max_samples`` rows, half of them the best-observed ones, by sweeps over all of them under a
+    shrinking smoothing; where there are more rows, every row is then completed by the learned row
+    energy.
 
     Parameters
     ----------
-    first : float, default=1.0
+    n_landmarks : "auto" or int, default="auto"
+        How many rows express the surface: among rows that are drawn at random, those with many
+        observed entries more often, the ones that the others explain least. "auto" lets their
+        number grow until what they cannot express is small against the smoothing, up to 400, or
+        to the number of columns.
+    max_samples : int, default=3000
+        The surface is learned from at most so many rows.
+    init : {"mean", "zero", "row-column"}, default="mean"
+        What the missing entries hold at first.
+    initial_smoothing : float, default=1.0
         The first smoothing, relative to the mean of k(x, x).
-    per_ten : float, default=8
+    steps_per_decade : float, default=8
         Sweeps in which the smoothing falls by a factor of ten, if rows follow easily.
     momentum : float, default=0.9
         The share of its last movement that a row keeps.
-    rest : int, default=10
+    n_final_sweeps : int, default=10
         Sweeps at the last smoothing.
     max_iter : int, default=400
         The most sweeps.
-    rescues : int, default=3
-        Rounds of second chances for rows in the wrong place, where the smoothing ends below 3e-4.
-    start : {"mean", "zero", "row-column"}, default="mean"
-        What the missing entries hold at first.
-    random_state : int, default=0
-        Draws landmarks.
+    n_restarts : int, default=3
+        Rounds of restarts for rows in the wrong place, where the smoothing ends below 3e-4.
+    max_memory : float, optional
+        Bytes that completing may take beyond the data; a quarter of the free memory by default.
+        Processes share it: there are no more of them than one for every 200 MB.
     time_limit : float, optional
         Seconds after which the run ends with what it has.
     callback : callable, optional
@@ -63,38 +84,69 @@ class Sweeps(BaseEstimator):
 
     Examples
     --------
-    >>> Sweeps(momentum=0.5)
-    Sweeps(momentum=0.5)
+    >>> Landmark(n_landmarks=200)
+    Landmark(n_landmarks=200)
     """
 
-    #: The smallest smoothing: where "auto" ends on data without noise.
     default_smoothing = 1e-7
-    #: Where the path ends that choosing by hiding follows.
     path_end = 1e-7
 
     def __init__(
         self,
-        first: float = 1.0,
-        per_ten: float = 8,
+        n_landmarks: int | str = "auto",
+        max_samples: int = 3000,
+        init: str = "mean",
+        initial_smoothing: float = 1.0,
+        steps_per_decade: float = 8,
         momentum: float = 0.9,
-        rest: int = 10,
+        n_final_sweeps: int = 10,
         max_iter: int = 400,
-        rescues: int = 3,
-        start: str = "mean",
-        random_state: int = 0,
+        n_restarts: int = 3,
+        max_memory: float | None = None,
         time_limit: float | None = None,
         callback: Callback | None = None,
     ):
-        self.first = first
-        self.per_ten = per_ten
+        self.n_landmarks = n_landmarks
+        self.max_samples = max_samples
+        self.init = init
+        self.initial_smoothing = initial_smoothing
+        self.steps_per_decade = steps_per_decade
         self.momentum = momentum
-        self.rest = rest
+        self.n_final_sweeps = n_final_sweeps
         self.max_iter = max_iter
-        self.rescues = rescues
-        self.start = start
-        self.random_state = random_state
+        self.n_restarts = n_restarts
+        self.max_memory = max_memory
         self.time_limit = time_limit
         self.callback = callback
+
+    def check(self) -> None:
+        """Refuse what makes no sense."""
+        check_numbers(self, "max_samples", "initial_smoothing", "steps_per_decade", "max_iter")
+        check_numbers(self, "momentum", "n_final_sweeps", "n_restarts", zero=True)
+        if self.n_landmarks != "auto":
+            check_numbers(self, "n_landmarks")
+        if self.max_memory is not None:
+            check_numbers(self, "max_memory")
+
+    def pose(
+        self,
+        X: Array,
+        mask: np.ndarray,
+        kernel: Kernel,
+        penalty: Schatten,
+        noise: float | None = None,
+        resources: Resources = Resources(),  # noqa: B008  (cannot be changed)
+        seed: int = 0,
+    ) -> LandmarkProblem:
+        """Return the problem of completing these rows; kernel and penalty are resolved."""
+        if noise is not None:
+            raise ValueError(
+                "Landmark() keeps observed entries; for noise=... use solver=Exact(), or leave "
+                "noise out and let the smoothing account for it."
+            )
+        self.check()
+        given = None if isinstance(self.n_landmarks, str) else int(self.n_landmarks)
+        return LandmarkProblem(X, mask, kernel, penalty, given, resources, seed)
 
     def path(
         self, problem: LandmarkProblem, time_limit: float | None = None
@@ -102,19 +154,19 @@ class Sweeps(BaseEstimator):
         """Yield the smoothing and the completed rows, twice for each factor of ten.
 
         Choosing the smoothing by hiding entries follows this path. The last stage comes twice,
-        before and after second chances. A path that runs out of time ends early.
+        before and after restarts. A path that runs out of time ends early.
         """
         quick = copy(self)
         quick.time_limit, quick.callback = time_limit, None
         run = SweepRun(quick, problem)
         end = self.path_end
-        grid = stages(self.first, end, 10**0.5)
+        grid = stages(self.initial_smoothing, end, 10**0.5)
         try:
-            for smoothing in run.shrink(self.first, end, BRISK):
+            for smoothing in run.shrink(self.initial_smoothing, end, BRISK):
                 while len(grid) > 1 and smoothing <= grid[0]:
                     yield grid.pop(0), run.completed
             yield end, run.completed
-            if run.rescue(end):
+            if run.restart(end):
                 for _ in run.shrink(end, end):
                     pass
         except Stopped:
@@ -122,26 +174,33 @@ class Sweeps(BaseEstimator):
         yield grid[0], run.completed
 
     def solve(
-        self, problem: LandmarkProblem, smoothing: float, begin: np.ndarray | None = None
+        self, problem: LandmarkProblem, smoothing: float, init: np.ndarray | None = None
     ) -> Result:
         """Complete the rows of a problem, down to a smoothing.
 
-        ``begin`` is a completion that was found near that smoothing: then fewer sweeps lead there.
+        ``init`` is a completion that was found near that smoothing: then fewer sweeps lead there.
         """
-        run = SweepRun(self, problem, begin)
-        first = self.first if begin is None else min(self.first, NEAR * smoothing)
+        run = SweepRun(self, problem, init)
+        first = (
+            self.initial_smoothing
+            if init is None
+            else min(self.initial_smoothing, NEAR * smoothing)
+        )
         slowest, again = (BRISK, SOON) if smoothing > NOISY else (SLOWEST, AGAIN)
         try:
             for _ in run.shrink(first, smoothing, slowest, BRIEF):
                 pass
             before = len(problem.mask)
-            for _ in range(self.rescues if smoothing < STICKY else 0):
-                moved = run.rescue(smoothing)
+            for _ in range(self.n_restarts if smoothing < STICKY else 0):
+                moved = run.restart(smoothing)
                 if moved == 0:
                     break
-                for _ in run.shrink(min(self.first, again * smoothing), smoothing, BRISK, BRIEF):
+                for _ in run.shrink(
+                    min(self.initial_smoothing, again * smoothing), smoothing, BRISK, BRIEF
+                ):
                     pass
-                if moved > before / 2:  # the same rows to and fro: there is no one place for them
+                # The same rows keep moving: their completion is not unique.
+                if moved > before / 2:
                     break
                 before = moved
             for _ in run.shrink(smoothing, smoothing):
@@ -155,22 +214,20 @@ class Sweeps(BaseEstimator):
 class SweepRun:
     """Where a run stands, and its moves."""
 
-    def __init__(self, solver: Sweeps, problem: LandmarkProblem, begin: np.ndarray | None = None):
-        check_numbers(solver, "first", "per_ten", "max_iter")
-        check_numbers(solver, "momentum", "rest", "rescues", zero=True)
+    def __init__(self, solver: Landmark, problem: LandmarkProblem, init: np.ndarray | None = None):
         self.solver, self.problem = solver, problem
         self.monitor = Monitor(solver.time_limit, solver.callback)
-        self.rng = np.random.default_rng(solver.random_state)
+        self.rng = np.random.default_rng(problem.seed)
         X, mask = problem.X, problem.mask
-        X = fill(X, mask, solver.start) if begin is None else np.where(mask, X, begin)
-        # From here on everything is where the engine works.
+        X = fill(X, mask, solver.init) if init is None else np.where(mask, X, init)
+        # From here on everything is where the rows are worked on.
         self.device = problem.device
         self.X: Array = self.device.put(X)
         self.before = self.X
-        packing = problem.engine.packing(self.device, problem.most)
+        packing = problem.resources.packing(self.device, problem.most)
         self.holes = Holes(self.device.put(mask), packing)
         self.damping = self.X[:, 0] * 0 + 0.1
-        self.smoothing, self.arrived = solver.first, False
+        self.smoothing, self.arrived = solver.initial_smoothing, False
         self.count = problem.fewest
 
     @property
@@ -183,7 +240,7 @@ class SweepRun:
     ) -> Iterator[float]:
         """Sweep while the smoothing shrinks, and some more; yield the smoothing of each sweep."""
         solver, self.before = self.solver, self.X
-        rest = min(rest, solver.rest)
+        rest = min(rest, solver.n_final_sweeps)
         smoothing, rested, self.arrived = first, 0, False
         for count in range(solver.max_iter):
             moved = self.sweep(smoothing)
@@ -195,7 +252,7 @@ class SweepRun:
                     return
             ease = SETTLED / max(moved, 1e-300)
             speed = 1.0 if count < FIRST else float(np.clip(ease, slowest, FASTEST))
-            smoothing = max(last, smoothing * 10 ** (-speed / solver.per_ten))
+            smoothing = max(last, smoothing * 10 ** (-speed / solver.steps_per_decade))
 
     def sweep(self, smoothing: float) -> float:
         """Learn the surface and let every row take a step; return how far rows moved.
@@ -216,8 +273,8 @@ class SweepRun:
         squared = xp.sum((self.X - self.before) ** 2, axis=1) * problem.kernel.metric(self.X)[0]
         return median(squared) / gamma
 
-    def rescue(self, smoothing: float) -> int:
-        """Give rows second chances; return how many moved."""
+    def restart(self, smoothing: float) -> int:
+        """Start rows again; return how many moved."""
         X, problem = self.X, self.problem
         gammas = [problem.gamma(step) for step in ladder(smoothing)]
 

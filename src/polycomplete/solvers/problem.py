@@ -1,4 +1,4 @@
-"""The exact engine: the n × n problem, its value and its gradient in the free entries.
+"""The n × n problem: the penalty of the Gram matrix as a function of the free entries.
 
 Memory grows as n² and the time of a step as n³ (``eigen="full"``) or r n² (``"partial"``).
 """
@@ -10,23 +10,13 @@ from functools import cached_property
 
 import numpy as np
 from array_api_compat import array_namespace, device
-from sklearn.base import BaseEstimator
 
 from polycomplete._arrays import Array
-from polycomplete._checks import check_numbers
-from polycomplete._resources import Device, find_device, free_memory
+from polycomplete._resources import Device, find_device
 from polycomplete.kernels import Kernel
 from polycomplete.linear import eigenpairs
 from polycomplete.penalties import Schatten
 
-__all__ = ["Exact", "ExactProblem", "Spectrum"]
-
-# Arrays of n × n numbers alive at once in a Newton step: Gram matrix, eigenvectors, the parts of
-# the curvature and what a product with it passes through, 14 of them (tests/test_exact.py measures
-# the peak).
-ARRAYS = 15
-# Bytes of the blocks in which rows are worked on, whatever their number.
-BLOCKS = 1.5e8
 # Columns up to which solvers also keep two m × m matrices for each row.
 WIDEST = 256
 
@@ -41,94 +31,6 @@ class Spectrum:
     eigenvalues: Array
     vectors: Array
     tail: float = 0.0
-
-
-class Exact(BaseEstimator):
-    """Work on the full Gram matrix of all rows.
-
-    Parameters
-    ----------
-    max_memory : float, optional
-        Bytes that may be taken; 60 % of what is free by default. A problem that needs more is
-        refused before anything is allocated.
-    eigen : {"full", "partial"}, default="full"
-        "partial" computes the leading eigenpairs by a randomised subspace iteration and charges
-        the rest through the trace: the paper's O(r n²) variant. It takes as many pairs as leave a
-        tail that is negligible against the smoothing (all, where that is more than half of them),
-        and so pays where the smoothing is large.
-    device : str, optional
-        Where the objective and its gradient are computed: "cpu", or "cuda" for a GPU, which pays
-        from a few thousand rows on. Second chances and new rows stay on the CPU.
-
-    Examples
-    --------
-    >>> Exact().memory_needed(10_000, 20) / 1e9  # GB
-    12.214
-    """
-
-    def __init__(
-        self,
-        max_memory: float | None = None,
-        eigen: str = "full",
-        device: str | None = None,
-    ):
-        self.max_memory = max_memory
-        self.eigen = eigen
-        self.device = device
-
-    def memory_needed(self, n_rows: int, n_columns: int) -> int:
-        """Return the bytes a solve takes at its peak."""
-        return int(BLOCKS + 8 * n_rows * (ARRAYS * n_rows + self._per_row(n_columns)))
-
-    def _per_row(self, n_columns: int) -> int:
-        return 2 * n_columns**2 if n_columns <= WIDEST else 0
-
-    def pose(
-        self,
-        X: np.ndarray,
-        mask: np.ndarray,
-        kernel: Kernel,
-        penalty: Schatten,
-        noise: float | None = None,
-    ) -> ExactProblem:
-        """Return the problem of completing X with this engine; all parts must be resolved."""
-        return ExactProblem(X, mask, kernel, penalty, self, noise)
-
-    def check(self, n_rows: int, n_columns: int) -> None:
-        """Raise where the parameters are wrong or the problem does not fit the memory."""
-        if self.eigen not in ("full", "partial"):
-            raise ValueError(f'Exact(eigen=...) must be "full" or "partial", got {self.eigen!r}.')
-        find_device(self.device)
-        if self.max_memory is not None:
-            check_numbers(self, "max_memory")
-        budget = 0.6 * free_memory() if self.max_memory is None else float(self.max_memory)
-        need = self.memory_needed(n_rows, n_columns)
-        if need > budget:
-            raise MemoryError(
-                f"The exact engine needs {need / 1e9:.2f} GB for {n_rows} rows, more than the "
-                f"{budget / 1e9:.2f} GB it may take; {self._remedy(budget, n_columns)}, or raise "
-                f"Exact(max_memory=...)."
-            )
-
-    def _remedy(self, budget: float, n_columns: int) -> str:
-        """Return what to do in so much memory."""
-        small = self._per_row(n_columns)
-        room = max(budget - BLOCKS, 0)
-        fits = int(((small**2 + ARRAYS * room / 2) ** 0.5 - small) / (2 * ARRAYS))
-        if fits < 2:
-            least = self.memory_needed(2, n_columns)
-            return f'no two rows fit, which need {least / 1e9:.2f} GB, so use engine="landmark"'
-        return f"fit on fewer rows (for example X[:{fits}]) and transform the others"
-
-    def spectrum(self, K: Array, gamma: float, guess: Array | None = None) -> Spectrum:
-        """Return the eigenpairs of K, all of them or the leading ones."""
-        if self.eigen == "partial":
-            leading = leading_pairs(K, gamma, guess)
-            if leading is not None:
-                return leading
-        xp = array_namespace(K)
-        values, vectors = eigenpairs(K)
-        return Spectrum(xp.clip(xp.flip(values), 0.0, None), xp.flip(vectors, axis=1))
 
 
 def leading_pairs(K: Array, gamma: float, guess: Array | None) -> Spectrum | None:
@@ -172,7 +74,8 @@ class ExactProblem:
     mask: np.ndarray
     kernel: Kernel
     penalty: Schatten
-    engine: Exact = field(default_factory=Exact)
+    eigen: str = "full"
+    where: str | None = None  # the name of the device
     noise: float | None = None
     weights: np.ndarray | None = None
     _guess: Array | None = field(default=None, repr=False)
@@ -206,7 +109,7 @@ class ExactProblem:
     @cached_property
     def device(self) -> Device:
         """Where the objective is computed."""
-        return find_device(self.engine.device)
+        return find_device(self.where)
 
     def spectrum(self, z: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray, Spectrum]:
         """Return X, K(X) and the spectrum of K."""
@@ -217,8 +120,14 @@ class ExactProblem:
         """Return the same where it is computed; the eigenvalues are NumPy's."""
         X = self.device.put(self.unpack(z))
         K = self.kernel.gram(X)
-        spectrum = self.engine.spectrum(K, gamma, self._guess)
-        if self.engine.eigen == "partial":
+        spectrum = None
+        if self.eigen == "partial":
+            spectrum = leading_pairs(K, gamma, self._guess)
+        if spectrum is None:
+            xp = array_namespace(K)
+            values, vectors = eigenpairs(K)
+            spectrum = Spectrum(xp.clip(xp.flip(values), 0.0, None), xp.flip(vectors, axis=1))
+        if self.eigen == "partial":
             self._guess = spectrum.vectors
         return X, K, replace(spectrum, eigenvalues=self.device.get(spectrum.eigenvalues))
 

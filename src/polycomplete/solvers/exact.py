@@ -1,8 +1,8 @@
-"""The default solver: Newton steps under a shrinking smoothing, with second chances.
+"""The default solver: Newton steps under a shrinking smoothing, with restarts.
 
 1. From a large smoothing γ down to a small one, Newton steps move the missing entries
-   (:mod:`polycomplete.solvers.newton`); where second derivatives are not to be had, L-BFGS does, a
-   factor ten at a time, in row-preconditioned variables.
+   (:mod:`polycomplete.solvers.newton`); on a GPU L-BFGS does, a factor ten at a time, in
+   row-preconditioned variables.
 2. Rows that a neighbour's start would serve much better are started again (``rescue``), and the
    last stages repeated; the result is kept only if the objective falls.
 3. Where the smoothing goes on below 1e-7 the kernel is widened: on data without noise the wider
@@ -16,43 +16,139 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.base import BaseEstimator
 
 from polycomplete._checks import check_numbers
-from polycomplete.exact import ExactProblem
-from polycomplete.kernels import typical_distance
-from polycomplete.solvers.newton import Newton, suits
+from polycomplete._resources import find_device, free_memory
+from polycomplete.kernels import Kernel, Polynomial, typical_distance
+from polycomplete.penalties import Schatten
+from polycomplete.solvers.base import (
+    Callback,
+    Monitor,
+    Result,
+    Solver,
+    Stopped,
+    fill,
+    logger,
+    stages,
+)
+from polycomplete.solvers.lift import LiftProblem, count, pays
+from polycomplete.solvers.newton import Newton
 from polycomplete.solvers.precondition import precondition
+from polycomplete.solvers.problem import WIDEST, ExactProblem
 from polycomplete.solvers.restart import blend_ambiguous, rescue
-from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
-from polycomplete.solvers.stages import stages
-from polycomplete.solvers.start import fill
 
 COARSE = 1e-7  # down to here with the kernel as it is; below, with the widened one
 NEAR = 1e3  # so many times coarser than a completion to begin with, rows still find their place
-STEPS = ("newton", "quasi-newton")
-PER_TEN, HURRIED = 3, 2  # Newton steps in which the smoothing falls by ten: to solve, to choose
-CHANCES = 1  # rounds of second chances to choose: enough that stuck rows do not decide
+ALGORITHMS, EIGEN = ("newton", "quasi-newton"), ("auto", "full", "partial")
+PER_DECADE, HURRIED = 3, 2  # Newton steps in which the smoothing falls by ten: to solve, to choose
+RESTARTS = 1  # rounds of them to choose: enough that stuck rows do not decide
 RESTING = 3  # Newton steps of a round at the last smoothing
 SOLVED, RENEWED, UNUSED = 0.25, 6, 0.1  # parameters of Newton: rougher steps than its own
 
 
-class Continuation(BaseEstimator):
-    """Minimise at a large smoothing first and follow the solution as the smoothing shrinks.
+# Arrays of n × n numbers alive at once in a Newton step: Gram matrix, eigenvectors, the parts of
+# the Hessian and what a product with it passes through, 14 of them (tests/test_exact.py measures
+# the peak).
+ARRAYS = 15
+# Arrays of n × N and of N × N numbers alive at once where a kernel has N features.
+TALL, SQUARE = 8, 6
+# Bytes of the blocks in which rows are worked on, whatever their number.
+BLOCKS = 1.5e8
+# Rows from which leading eigenpairs pay at the large smoothings of a polynomial kernel.
+PARTIAL = 600
+
+
+class GramSolver(Solver):
+    """What poses the problem on the Gram matrix of all rows, or on a polynomial kernel's features.
+
+    Examples
+    --------
+    >>> from polycomplete import AdamPlus
+    >>> isinstance(AdamPlus(), GramSolver)
+    True
+    """
+
+    eigen: str
+    max_memory: float | None
+
+    def pose(
+        self,
+        X: np.ndarray,
+        mask: np.ndarray,
+        kernel: Kernel,
+        penalty: Schatten,
+        noise: float | None = None,
+        resources: Any = None,
+        seed: int = 0,
+    ) -> ExactProblem:
+        """Return the problem of completing X, unless it does not fit the memory."""
+        (n, m), device = X.shape, getattr(resources, "device", None)
+        lifted = self.eigen == "auto" and pays(kernel, n, m) and find_device(device).is_host
+        self.check(n, m, count(kernel, m) if lifted else None)
+        if lifted:
+            return LiftProblem(X, mask, kernel, penalty, noise=noise)
+        partial = self.eigen == "auto" and isinstance(kernel, Polynomial) and n >= PARTIAL
+        eigen = "partial" if partial or self.eigen == "partial" else "full"
+        return ExactProblem(X, mask, kernel, penalty, eigen, device, noise)
+
+    def memory_needed(self, n_rows: int, n_columns: int, n_features: int | None = None) -> int:
+        """Return the bytes a solve takes at its peak, on the Gram matrix or on features."""
+        if n_features is not None:
+            per_row = TALL * n_features + _per_row(n_columns)
+            return int(BLOCKS + 8 * (n_rows * per_row + SQUARE * n_features**2))
+        return int(BLOCKS + 8 * n_rows * (ARRAYS * n_rows + _per_row(n_columns)))
+
+    def check(self, n_rows: int, n_columns: int, n_features: int | None = None) -> None:
+        """Raise where the parameters are wrong or the problem does not fit the memory."""
+        name = type(self).__name__
+        if self.eigen not in EIGEN:
+            raise ValueError(f"{name}(eigen=...) must be one of {EIGEN}, got {self.eigen!r}.")
+        if self.max_memory is not None:
+            check_numbers(self, "max_memory")
+        budget = 0.6 * free_memory() if self.max_memory is None else float(self.max_memory)
+        need = self.memory_needed(n_rows, n_columns, n_features)
+        if need > budget:
+            of = "" if n_features is None else f" of {n_features} monomials"
+            raise MemoryError(
+                f"The exact problem needs {need / 1e9:.2f} GB for {n_rows} rows{of}, more than the "
+                f"{budget / 1e9:.2f} GB it may take; {self._fitting(budget, n_columns)}, or raise "
+                f"{name}(max_memory=...)."
+            )
+
+    def _fitting(self, budget: float, n_columns: int) -> str:
+        """Return what to do in so much memory."""
+        small = _per_row(n_columns)
+        room = max(budget - BLOCKS, 0)
+        fits = int(((small**2 + ARRAYS * room / 2) ** 0.5 - small) / (2 * ARRAYS))
+        if fits < 2:
+            least = self.memory_needed(2, n_columns)
+            return f"no two rows fit, which need {least / 1e9:.2f} GB, so use solver=Landmark()"
+        return f"fit on fewer rows (for example X[:{fits}]) and transform the others"
+
+
+def _per_row(n_columns: int) -> int:
+    return 2 * n_columns**2 if n_columns <= WIDEST else 0
+
+
+class Exact(GramSolver):
+    """Minimize at a large smoothing first and follow the solution as the smoothing shrinks.
+
+    All rows are completed jointly, on their n × n Gram matrix: the most accurate solver for up to
+    some thousand rows.
 
     Parameters
     ----------
-    start : {"mean", "zero", "row-column"}, default="mean"
+    init : {"mean", "zero", "row-column"}, default="mean"
         What the missing entries hold at first.
-    first : float, default=1.0
+    initial_smoothing : float, default=1.0
         The first smoothing, relative to the mean of k(x, x).
-    steps : {"newton", "quasi-newton"}, default="newton"
-        Newton steps, or L-BFGS in row-preconditioned variables. On a GPU and for kernels whose
-        second derivatives are not known "newton" is "quasi-newton"; on data with more than 256
-        columns both are L-BFGS without a preconditioner.
+    algorithm : {"newton", "quasi-newton"}, default="newton"
+        Newton steps, or L-BFGS in row-preconditioned variables, which on data with more than 256
+        columns have no preconditioner. On a GPU "newton" is "quasi-newton".
     max_iter : int, default=40
         L-BFGS iterations of a stage, between two renewals of the preconditioner; Newton steps,
         three in each stage, are not bounded by it.
@@ -62,13 +158,23 @@ class Continuation(BaseEstimator):
     tol : float, default=1e-3
         Converged when the entries move less than this in a round, as a root mean square in units
         of a column's standard deviation.
-    rescues : int, default=3
-        Rounds of second chances for rows that settled in the wrong place.
+    n_restarts : int, default=3
+        Rounds of restarts for rows that settled in the wrong place.
     stretch : float, default=1.5
         The kernel's width is multiplied by this for smoothings below 1e-7.
     blend : bool, default=True
         Give rows that the data do not determine the mean of their plausible completions, instead
         of one of them.
+    eigen : {"auto", "full", "partial"}, default="auto"
+        "full" decomposes the whole Gram matrix. "partial" computes the leading eigenpairs by a
+        randomized subspace iteration and charges the rest through the trace: the paper's O(r n²)
+        variant. It takes as many pairs as leave a tail that is negligible against the smoothing
+        (all, where that is more than half of them), and so pays where the smoothing is large.
+        "auto" works on the features of a polynomial kernel where these are few, takes leading
+        pairs for a polynomial kernel on many rows, and else is "full".
+    max_memory : float, optional
+        Bytes that may be taken; 60 % of what is free by default. A problem that needs more is
+        refused before anything is allocated.
     time_limit : float, optional
         Seconds after which the run ends with what it has.
     callback : callable, optional
@@ -77,38 +183,42 @@ class Continuation(BaseEstimator):
 
     Examples
     --------
-    >>> Continuation(rescues=0)
-    Continuation(rescues=0)
+    >>> Exact(n_restarts=0)
+    Exact(n_restarts=0)
+    >>> Exact().memory_needed(10_000, 20) / 1e9  # GB
+    12.214
     """
 
-    #: The smallest smoothing: where "auto" ends on data without noise.
     default_smoothing = 1e-9
-    #: Where the path ends that choosing by hiding follows.
     path_end = COARSE
 
     def __init__(
         self,
-        start: str = "mean",
-        first: float = 1.0,
-        steps: str = "newton",
+        init: str = "mean",
+        initial_smoothing: float = 1.0,
+        algorithm: str = "newton",
         max_iter: int = 40,
         rounds: int = 10,
         tol: float = 1e-3,
-        rescues: int = 3,
+        n_restarts: int = 3,
         stretch: float = 1.5,
         blend: bool = True,
+        eigen: str = "auto",
+        max_memory: float | None = None,
         time_limit: float | None = None,
         callback: Callback | None = None,
     ):
-        self.start = start
-        self.first = first
-        self.steps = steps
+        self.init = init
+        self.initial_smoothing = initial_smoothing
+        self.algorithm = algorithm
         self.max_iter = max_iter
         self.rounds = rounds
         self.tol = tol
-        self.rescues = rescues
+        self.n_restarts = n_restarts
         self.stretch = stretch
         self.blend = blend
+        self.eigen = eigen
+        self.max_memory = max_memory
         self.time_limit = time_limit
         self.callback = callback
 
@@ -118,39 +228,43 @@ class Continuation(BaseEstimator):
         """Yield the smoothing and the completed matrix after each stage, with fewer steps.
 
         Choosing the smoothing by hiding entries follows this path. The last stage comes twice,
-        before and after the second chances: without them a few stuck rows would decide. A path
+        before and after the restarts: without them a few stuck rows would decide. A path
         that runs out of time ends early.
         """
         quick = copy(self)
         quick.max_iter, quick.time_limit = max(1, self.max_iter // 2), time_limit
-        quick.callback, quick.rescues = None, min(self.rescues, CHANCES)
-        run = _Run(quick, problem, per_ten=HURRIED)
-        smoothing = self.first
+        quick.callback, quick.n_restarts = None, min(self.n_restarts, RESTARTS)
+        run = _Run(quick, problem, per_decade=HURRIED)
+        smoothing = self.initial_smoothing
         try:
-            for smoothing in stages(self.first, COARSE):
+            for smoothing in stages(self.initial_smoothing, COARSE):
                 run.stage(smoothing)
                 yield smoothing, run.problem.unpack(run.z)
-            run.rescue(COARSE)
+            run.restart(COARSE)
         except Stopped:
             pass
         yield smoothing, run.problem.unpack(run.z)
 
     def solve(
-        self, problem: ExactProblem, smoothing: float, begin: np.ndarray | None = None
+        self, problem: ExactProblem, smoothing: float, init: np.ndarray | None = None
     ) -> Result:
-        """Minimise the problem down to a smoothing.
+        """Minimize the problem down to a smoothing.
 
-        ``begin`` is a completion that was found near that smoothing, when it was chosen: then
+        ``init`` is a completion that was found near that smoothing, when it was chosen: then
         fewer stages lead there.
         """
-        run = _Run(self, problem, begin)
+        run = _Run(self, problem, init)
         problem, stop = run.problem, "max_iter"
         coarse = max(smoothing, COARSE)
-        first = self.first if begin is None else max(min(self.first, NEAR * coarse), coarse)
+        first = (
+            self.initial_smoothing
+            if init is None
+            else max(min(self.initial_smoothing, NEAR * coarse), coarse)
+        )
         try:
             for gamma in stages(first, coarse):
                 run.stage(gamma)
-            run.rescue(coarse)
+            run.restart(coarse)
             if smoothing < COARSE:
                 run.problem = problem.with_kernel(problem.kernel.stretched(self.stretch))
                 for gamma in stages(10 * COARSE, smoothing):
@@ -172,23 +286,23 @@ class _Run:
 
     def __init__(
         self,
-        solver: Continuation,
+        solver: Exact,
         problem: ExactProblem,
-        begin: np.ndarray | None = None,
-        per_ten: int = PER_TEN,
+        init: np.ndarray | None = None,
+        per_decade: int = PER_DECADE,
     ):
-        check_numbers(solver, "first", "max_iter", "rounds", "stretch")
-        check_numbers(solver, "tol", "rescues", zero=True)
+        check_numbers(solver, "initial_smoothing", "max_iter", "rounds", "stretch")
+        check_numbers(solver, "tol", "n_restarts", zero=True)
         if solver.time_limit is not None:
             check_numbers(solver, "time_limit", zero=True)
-        if solver.steps not in STEPS:
-            raise ValueError(f"steps must be one of {STEPS}, got {solver.steps!r}.")
-        self.solver, self.per_ten = solver, per_ten
+        if solver.algorithm not in ALGORITHMS:
+            raise ValueError(f"algorithm must be one of {ALGORITHMS}, got {solver.algorithm!r}.")
+        self.solver, self.per_decade = solver, per_decade
         self.problem = problem.fresh()
         self.monitor = Monitor(solver.time_limit, solver.callback)
-        X = fill(problem.X, problem.mask, solver.start)
-        if begin is not None:
-            X = np.where(problem.mask, problem.X, begin)
+        X = fill(problem.X, problem.mask, solver.init)
+        if init is not None:
+            X = np.where(problem.mask, problem.X, init)
         self.z = problem.pack(X)
         # The standard deviation of a typical column, in which movements are counted.
         self.unit = typical_distance(problem.X, problem.mask) / np.sqrt(2 * X.shape[1])
@@ -198,18 +312,18 @@ class _Run:
     @property
     def second_order(self) -> bool:
         """Whether Newton steps are taken."""
-        return self.solver.steps == "newton" and suits(self.problem)
+        return self.solver.algorithm == "newton" and self.problem.device.is_host
 
     def stage(self, smoothing: float) -> float:
-        """Come down to one smoothing and minimise there; return how far the entries moved."""
+        """Come down to one smoothing and minimize there; return how far the entries moved."""
         begin = self.z
         if not begin.size:
             return 0.0
         if self.second_order:
-            for i in range(self.per_ten)[::-1]:
-                self.newton_step(smoothing * 10 ** (i / self.per_ten))
+            for i in range(self.per_decade)[::-1]:
+                self.newton_step(smoothing * 10 ** (i / self.per_decade))
         else:
-            self.minimise(smoothing)
+            self.quasi_newton(smoothing)
         return self._moved(begin, smoothing)
 
     def _moved(self, begin: np.ndarray, smoothing: float) -> float:
@@ -236,7 +350,7 @@ class _Run:
         self.z = newton.at.z
         self.monitor.note(after, smoothing, before)
 
-    def minimise(self, smoothing: float) -> None:
+    def quasi_newton(self, smoothing: float) -> None:
         """Take quasi-Newton steps at one smoothing."""
         problem, solver = self.problem, self.solver
         gamma = smoothing * problem.unit
@@ -260,10 +374,10 @@ class _Run:
         y = self.z if change is None else change.forward(self.z)
         minimize(objective, y, jac=True, method="L-BFGS-B", callback=watch, options=options)
 
-    def rescue(self, smoothing: float) -> None:
-        """Give the worst rows second chances; keep what lowers the objective."""
+    def restart(self, smoothing: float) -> None:
+        """Start the worst rows again; keep what lowers the objective."""
         gamma = smoothing * self.problem.unit
-        for _ in range(self.solver.rescues):
+        for _ in range(self.solver.n_restarts):
             kept = self.z
             X, moved = rescue(self.problem, self.problem.unpack(self.z), gamma)
             logger.info("started %d rows again", moved)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polycomplete.tuning import Choice, best_of, follow, hidden_error, hidings
+from polycomplete.model_selection import follow, held_out_error, holdouts
 
 TRUTH = np.zeros((20, 2))
 HIDDEN = np.ones(TRUTH.shape, bool)
@@ -21,17 +21,17 @@ def choose(*errors, **options):
 
 def test_only_hidden_entries_count():
     completed, hidden = np.array([[3.0, 100.0]]), np.array([[True, False]])
-    assert hidden_error(np.zeros((1, 2)), completed, hidden, UNIT) == pytest.approx(3.0)
+    assert held_out_error(np.zeros((1, 2)), completed, hidden, UNIT) == pytest.approx(3.0)
 
 
 def test_errors_are_counted_in_units_of_their_column():
     completed, hidden = np.array([[0.0, 30.0]]), np.array([[False, True]])
-    assert hidden_error(np.zeros((1, 2)), completed, hidden, np.array([1.0, 10.0])) == 3.0
+    assert held_out_error(np.zeros((1, 2)), completed, hidden, np.array([1.0, 10.0])) == 3.0
 
 
 def test_the_error_of_the_truth_is_nil_and_that_of_an_offset_is_the_offset():
-    assert hidden_error(TRUTH, TRUTH, HIDDEN, UNIT) == 0
-    assert hidden_error(TRUTH, TRUTH - 0.5, HIDDEN, UNIT) == pytest.approx(0.5)
+    assert held_out_error(TRUTH, TRUTH, HIDDEN, UNIT) == 0
+    assert held_out_error(TRUTH, TRUTH - 0.5, HIDDEN, UNIT) == pytest.approx(0.5)
 
 
 def test_the_lowest_error_wins():
@@ -96,23 +96,10 @@ def test_a_smoothing_that_comes_again_counts_with_its_better_completion(again):
     assert choice.errors == pytest.approx({0.1: 2.0, 0.01: min(again, 1.0)})
 
 
-@pytest.mark.parametrize(
-    ("errors", "best"),
-    [
-        ({"standard": 2.0, "sqrt": 1.0}, "sqrt"),
-        ({"standard": 1.0, "sqrt": 2.0}, "standard"),
-        ({"standard": 1.0, "sqrt": 1.0}, "standard"),
-        ({"sqrt": 1.0, None: 0.5}, None),
-    ],
-)
-def test_the_candidate_with_the_lowest_error_wins_and_the_first_of_equals(errors, best):
-    assert best_of({name: Choice(0.1, error, {}) for name, error in errors.items()}) == best
-
-
 def test_columns_that_are_missing_together_are_hidden_together():
     mask = np.random.default_rng(0).random((60, 6)) < 0.7
     mask[:, 3] = mask[:, 5] = mask[:, 1]
-    for visible, hidden in hidings(mask, seed=0):
+    for visible, hidden in holdouts(mask, seed=0):
         assert np.array_equal(visible | hidden, mask)
         assert not (visible & hidden).any()
         assert np.array_equal(hidden[:, 3], hidden[:, 1])
@@ -121,7 +108,7 @@ def test_columns_that_are_missing_together_are_hidden_together():
 
 
 def test_complete_columns_are_hidden_each_by_itself():
-    hidden = hidings(np.ones((60, 3), dtype=bool), seed=0)[0][1]
+    hidden = holdouts(np.ones((60, 3), dtype=bool), seed=0)[0][1]
     assert not np.array_equal(hidden[:, 0], hidden[:, 1])
 
 

@@ -1,8 +1,8 @@
-"""The penalty to second order: how it bends when all rows move together.
+"""The Hessian of the penalty: its second derivative when all rows move together.
 
 Write Φ for the features of the rows, σᵢ² = λᵢ for the eigenvalues of K = Φ Φᵀ, uᵢ and rᵢ for the
 singular vectors, and hᵢ = γ^(1−p/2) ∂R/∂λᵢ, which is 1 for directions that nothing uses and nearly
-0 for those that carry the data. A move of the features by Δ bends the penalty by
+0 for those that carry the data. Along a move of the features by Δ it is
 
     Σᵢⱼ wᵢⱼ (uᵢᵀ Δ rⱼ)²,      wᵢⱼ = (λᵢ hᵢ − λⱼ hⱼ) / (λᵢ − λⱼ),
 
@@ -18,15 +18,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polycomplete.exact import WIDEST, ExactProblem, Spectrum
-from polycomplete.kernels import RBF, Kernel, Linear, Polynomial
-from polycomplete.lift import LiftEnergy, LiftProblem
 from polycomplete.rows import RowEnergy
+from polycomplete.solvers.lift import LiftProblem
+from polycomplete.solvers.problem import ExactProblem, Spectrum
 
-# Directions whose weight is nearer to 1 than this count as unused: they bend all alike.
+# Directions whose weight is nearer to 1 than this count as unused: all have the same curvature.
 UNUSED = 1e-2
 NOISE = 1e-31  # of the largest eigenvalue: what is smaller is rounding, and is not divided by
 BLOCK_BYTES = 32e6  # of the largest array when the blocks of rows are made
+WIDE = 64  # columns from which a matrix for each row takes longer than it saves
 
 Product = Callable[[np.ndarray], np.ndarray]
 
@@ -46,7 +46,7 @@ class Point:
         return self.problem.price(self.spectrum, gamma)[0] + self.problem.fidelity(self.X)[0]
 
 
-def look(problem: ExactProblem, z: np.ndarray, gamma: float) -> Point:
+def evaluate(problem: ExactProblem, z: np.ndarray, gamma: float) -> Point:
     """Return the point z, with its spectrum.
 
     Parameters
@@ -64,17 +64,18 @@ def look(problem: ExactProblem, z: np.ndarray, gamma: float) -> Point:
 
     Examples
     --------
+    >>> from polycomplete.kernels import Polynomial
     >>> from polycomplete.penalties import Schatten
     >>> X, mask = np.array([[1.0, 2.0], [2.0, 0.0]]), np.array([[True, True], [True, False]])
     >>> problem = ExactProblem(X, mask, Polynomial(1, 0.0), Schatten(0.5))
-    >>> one, two = (look(problem, np.array([x]), 1e-3).value(1e-3) for x in (4.0, 0.0))
+    >>> one, two = (evaluate(problem, np.array([x]), 1e-3).value(1e-3) for x in (4.0, 0.0))
     >>> one < two
     True
     """
     return Point(problem, z, *problem.spectrum(z, gamma))
 
 
-class Bend:
+class HessianOperator:
     """Gradient and curvature of the objective, times γ^(1−p/2), as functions of all rows.
 
     Attributes
@@ -141,9 +142,12 @@ class Bend:
         return 0.0 if noise is None else np.where(self.problem.mask, noise * self.scale, 0)
 
     def inverse(self, damping: float) -> Product:
-        """Return the inverse of the rows' own blocks of the curvature, as a product."""
+        """Return the inverse of the rows' own blocks of the curvature, as a product.
+
+        Of wide rows the diagonal alone.
+        """
         n, m = self.X.shape
-        if m > WIDEST:
+        if m > WIDE:
             scale = 2 * (self.own * self.floor * (1 + damping))[:, None] + self._stiffness()
             return lambda R: R / scale
         blocks = np.empty((n, m, m), dtype=self.X.dtype)
@@ -159,7 +163,7 @@ class Bend:
         return lambda R: (blocks @ R[:, :, None])[:, :, 0]
 
 
-class _GramBend(Bend):
+class _GramHessian(HessianOperator):
     """By way of the Gram matrix."""
 
     def _chain(self, point: Point, G: np.ndarray) -> np.ndarray:
@@ -169,7 +173,7 @@ class _GramBend(Bend):
         kernel, U = self.problem.kernel, self.vectors
         self.s, self.t = kernel.slopes(self.X, self.X, point.K)
         self.L = self.X - self.X.mean(axis=0) if self.s is self.t else self.X
-        self.mixed = mixed(kernel, self.X, point.K, (U * (1 - self.h)) @ U.T)
+        self.cross = kernel.cross(self.X, point.K, (U * (1 - self.h)) @ U.T)
         self.B = U / np.sqrt(self.lam)
         factor = self.B * np.sqrt(1 - self.h)
         return U, RowEnergy(kernel, self.X, factor, None)
@@ -180,31 +184,29 @@ class _GramBend(Bend):
         Q = self._mix(along @ self.B) @ self.B.T
         back = (Q * self.s) @ L - np.sum(Q * self.t, axis=1)[:, None] * L
         own = self.a[:, None] * V + self.b[:, None] * X * np.sum(X * V, axis=1)[:, None]
-        return own - self.mixed(V) - back
+        return own - self.cross(V) - back
 
 
-class _LiftBend(Bend):
-    """By way of the monomials."""
+class _LiftHessian(HessianOperator):
+    """By way of the features of a polynomial kernel."""
 
     problem: LiftProblem
 
     def _chain(self, point: Point, G: np.ndarray) -> np.ndarray:
-        return 2 * self.problem.monomials.pull(self.X, G @ point.K)
+        return 2 * self.problem.features.pull(self.X, point.K @ G)
 
     def _prepare(self, point: Point) -> tuple[np.ndarray, RowEnergy]:
-        R, monomials = self.vectors, self.problem.monomials
-        left = (point.K.T @ R) / np.sqrt(self.lam)
-        factor = R * np.sqrt(1 - self.h)
-        return left, LiftEnergy(self.problem.kernel, self.X, factor, None, monomials)
+        left = (point.K @ self.vectors) / np.sqrt(self.lam)
+        return left, self.problem.features.energy(self.vectors * np.sqrt(1 - self.h))
 
     def _curve(self, V: np.ndarray) -> np.ndarray:
-        monomials, R = self.problem.monomials, self.vectors
-        A = monomials.push(self.X, V)
-        rest = A - ((A @ self.left) * (1 - self.h)) @ self.left.T - R @ self._mix(A.T @ R).T
-        return monomials.pull(self.X, rest)
+        features, R = self.problem.features, self.vectors
+        A = features.push(self.X, V)
+        rest = A - self.left @ ((1 - self.h)[:, None] * (self.left.T @ A)) - self._mix(A @ R) @ R.T
+        return features.pull(self.X, rest)
 
 
-def bend(point: Point, gamma: float, unused: float = UNUSED) -> Bend:
+def hessian(point: Point, gamma: float, unused: float = UNUSED) -> HessianOperator:
     """Return gradient and curvature at a point.
 
     Parameters
@@ -218,79 +220,18 @@ def bend(point: Point, gamma: float, unused: float = UNUSED) -> Bend:
 
     Returns
     -------
-    Bend
+    HessianOperator
 
     Examples
     --------
+    >>> from polycomplete.kernels import Polynomial
     >>> from polycomplete.penalties import Schatten
     >>> X, mask = np.array([[1.0, 2.0], [2.0, 3.0]]), np.array([[True, True], [True, False]])
     >>> problem = ExactProblem(X, mask, Polynomial(1, 0.0), Schatten(0.5))
-    >>> at = bend(look(problem, np.array([3.0]), 1e-3), 1e-3)
+    >>> at = hessian(evaluate(problem, np.array([3.0]), 1e-3), 1e-3)
     >>> step = -at.gradient[1, 1] / at.product(np.array([[0, 0], [0, 1.0]]), 0.0)[1, 1]
     >>> bool(0.8 < step < 1.0)  # from 3 towards 4, where the rows are parallel
     True
     """
-    kind = _LiftBend if isinstance(point.problem, LiftProblem) else _GramBend
+    kind = _LiftHessian if isinstance(point.problem, LiftProblem) else _GramHessian
     return kind(point, gamma, unused)
-
-
-def second_order(kernel: Kernel) -> bool:
-    """Return whether the second derivatives of a kernel are known: not those of a subclass.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Resolved or not.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> second_order(RBF())
-    True
-    """
-    return type(kernel) in (Linear, Polynomial, RBF)
-
-
-def mixed(kernel: Kernel, X: np.ndarray, K: np.ndarray, M: np.ndarray) -> Product:
-    """Return the map from V to ``Σₖ Mⱼₖ ∂²k(xⱼ, xₖ)/∂xⱼ∂xₖ vₖ``, for each row j.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Resolved.
-    X, K, M : ndarrays of shape (n, m), (n, n) and (n, n)
-        Rows, their Gram matrix, and symmetric weights.
-
-    Returns
-    -------
-    callable
-
-    Examples
-    --------
-    >>> X = np.array([[1.0], [2.0]])
-    >>> mixed(Polynomial(2, 0.0), X, X @ X.T, np.ones((2, 2)))(np.array([[1.0], [0.0]]))
-    array([[4.],
-           [8.]])
-    """
-    if isinstance(kernel, Polynomial):
-        U = X @ X.T
-        first, second = M * kernel._power(U, 1), M * kernel._power(U, 2)
-        return lambda V: first @ V + (second * (X @ V.T)) @ X
-    if isinstance(kernel, RBF):
-        return _mixed_rbf(X - X.mean(axis=0), M * K, float(kernel.width))
-    raise TypeError(f"IRLS needs the second derivatives of the kernel, which {kernel!r} lacks.")
-
-
-def _mixed_rbf(X: np.ndarray, M: np.ndarray, width: float) -> Product:
-    """Return the same for ``exp(−|x − y|² / 2σ²)``; M already holds the kernel."""
-    first, second = M / width**2, M / width**4
-
-    def product(V: np.ndarray) -> np.ndarray:
-        # (xₖ − xⱼ)·vₖ for each pair
-        T = second * (np.sum(X * V, axis=1) - X @ V.T)
-        return first @ V - (T @ X - np.sum(T, axis=1)[:, None] * X)
-
-    return product

@@ -1,0 +1,438 @@
+"""Choosing on held-out entries: the one place where scale and smoothing, or the like, are chosen.
+
+Every method is a path from coarse to fine: of the smoothing, a rank, a threshold. Some observed
+entries are hidden, the path is followed, and each value on it is judged by the error on the hidden
+ones; one pass for each scale chooses that along with it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from polycomplete import masks
+from polycomplete.rows import Span
+from polycomplete.scaling import ColumnScaler, column_spread, large_groups
+
+logger = logging.getLogger("polycomplete")
+
+#: Share of the observed entries that is held out.
+SHARE = 0.1
+#: Minimum number of held-out entries, and on noisy data; small tables repeat the holdout, but not
+#: more often than MOST_DRAWS.
+ENOUGH, CERTAIN, MOST_DRAWS = 100, 300, 8
+#: Fewer held-out entries tell nothing.
+TOO_FEW = 20
+#: The smoothing where there is too little to judge: rather too smooth than too rough.
+CAUTIOUS = 1e-2
+#: Within this of the lowest error values are as good as each other. On data with little noise the
+#: finest of them wins, which follows the data most closely; on others the coarsest.
+SLACK = 0.01
+#: An error, in units of a column's spread, that data with little noise stay below.
+WELL = 0.05
+#: Most held-out errors are below this on data without noise: what is left is the smoothing's.
+CLEAN = 1e-3
+#: Data are noisy whose lowest error is larger than this, at a smoothing larger than that.
+ROUGH, COARSE = 0.3, 2e-5
+#: Shares of a Gaussian, and within how many standard deviations they are.
+WITHIN = {0.6827: 1.0, 0.9: 1.645}
+#: The quantile of the errors that "most" stands for: a few rows may be in the wrong place.
+MOST = 0.8
+#: A larger share of rows that ran away on the path is no accident.
+ACCIDENTS = 0.02
+#: A path that has come this far above its lowest error is not followed further.
+GIVE_UP = 1.05
+#: Spreads of the columns that differ by less than this factor need no choice of scale.
+SIMILAR = 10.0
+#: Of the spread: visible entries that keep less of it cannot tell about the held-out ones.
+COLLAPSED = 1e-6
+
+
+class PathSolver(Protocol):
+    """What can be chosen for: something that completes scaled rows along a path."""
+
+    @property
+    def path_end(self) -> float:
+        """Where the path ends that choosing follows; 0 where there is none."""
+
+    @property
+    def default_smoothing(self) -> float:
+        """Where "auto" ends on data without noise."""
+
+    @property
+    def time_limit(self) -> float | None:
+        """Seconds that a fit may take."""
+
+    def path(
+        self, X: np.ndarray, mask: np.ndarray, time_limit: float | None = None
+    ) -> Iterator[tuple[float, np.ndarray]]:
+        """Yield values and completed rows, from coarse to fine."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a path showed: the chosen smoothing, its error, and error and completion at each.
+
+    ``mosts`` are the errors that four fifths of the hidden entries stay below. Several paths that
+    were judged together have as many completions.
+    """
+
+    smoothing: float
+    error: float
+    errors: dict[float, float]
+    mosts: dict[float, float] = field(default_factory=dict, repr=False)
+    completed: dict[float, list[np.ndarray]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    @property
+    def rough(self) -> bool:
+        """Whether noise seems to set the error: then many smoothings are about as good."""
+        return self.error > ROUGH and self.smoothing > COARSE
+
+    @property
+    def finest(self) -> float:
+        """The finest smoothing whose error is not far above the lowest."""
+        lowest = min(self.errors.values())
+        return min(s for s, error in self.errors.items() if error <= GIVE_UP * lowest)
+
+    @property
+    def most(self) -> float:
+        """The error that four fifths of the hidden entries stay below at the chosen smoothing."""
+        return self.mosts.get(self.smoothing, np.inf)
+
+
+class HeldOut(NamedTuple):
+    """Observed entries that were held out, and what came back for them, in the user's units.
+
+    ``deviation`` is what would be said of the entry's uncertainty; NaN where that is not known.
+    """
+
+    rows: np.ndarray
+    columns: np.ndarray
+    truth: np.ndarray
+    completed: np.ndarray
+    deviation: np.ndarray
+
+
+def holdouts(
+    mask: np.ndarray,
+    seed: int,
+    enough: int = ENOUGH,
+    most_draws: int = MOST_DRAWS,
+    groups: np.ndarray | None = None,
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return masks of visible and hidden entries, several where one hides too few.
+
+    Columns that are always missing together are hidden together: what would tell of the one is
+    not there when the other is missing. So are the columns of a group.
+    """
+    group = _missing_together(mask, np.arange(mask.shape[1]) if groups is None else groups)
+    cells = mask[:, np.unique(group, return_index=True)[1]]
+    count = int(masks.hide(cells, SHARE, random_state=seed)[1].sum())
+    times = min(-(-enough // max(count, 1)), most_draws)
+    if times * count < TOO_FEW:
+        return []
+    draws = [masks.hide(cells, SHARE, random_state=seed + i)[1][:, group] for i in range(times)]
+    return [(mask & ~hidden, hidden) for hidden in draws]
+
+
+def _missing_together(mask: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Return for each column a number: that of columns with the same holes, or of its group."""
+    numbers: dict[bytes | int, int] = {}
+    keys = [int(group) if mask[:, j].all() else np.packbits(mask[:, j]).tobytes()
+            for j, group in enumerate(groups)]  # fmt: skip
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys])
+
+
+def held_out_error(
+    X: np.ndarray,
+    completed: np.ndarray,
+    hidden: np.ndarray,
+    unit: np.ndarray,
+    groups: np.ndarray | None = None,
+) -> float:
+    """Return the error on hidden entries, in units of each column's spread.
+
+    It is the geometric mean of the mean absolute and the root mean squared error. By the squared
+    error alone a handful of rows that went astray would decide for all the others, by the
+    absolute error alone many small gains would outweigh a few large losses.
+    """
+    return _mean_error(_errors(X, completed, hidden, unit, groups))
+
+
+def _mean_error(errors: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(errors) * np.sqrt(np.mean(errors**2))))
+
+
+def _errors(
+    X: np.ndarray,
+    completed: np.ndarray,
+    hidden: np.ndarray,
+    unit: np.ndarray,
+    groups: np.ndarray | None,
+) -> np.ndarray:
+    """Return the size of the error of each hidden entry; of a group, that of all its columns."""
+    errors = np.abs((completed - X) / unit)
+    if groups is None:
+        return errors[hidden]
+    numbers, place = np.unique(groups, return_inverse=True)
+    member = np.eye(len(numbers))[place]
+    return np.sqrt((errors**2 * hidden) @ member)[(hidden @ member) > 0]
+
+
+def follow(
+    path: Iterable[tuple[float, np.ndarray]],
+    X: np.ndarray,
+    hidden: np.ndarray,
+    unit: np.ndarray,
+    end: float = 0.0,
+    give_up: float = GIVE_UP,
+    groups: np.ndarray | None = None,
+    strays: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> Choice:
+    """Follow a path of (smoothing, completed matrix) and choose where to stop."""
+    errors: dict[float, float] = {}
+    mosts: dict[float, float] = {}
+    found: dict[float, list[np.ndarray]] = {}
+    for smoothing, completed in path:
+        if smoothing < end and errors:
+            break
+        off = _errors(X, completed, hidden, unit, groups)
+        error = _mean_error(off)
+        if error <= errors.get(smoothing, error):
+            errors[smoothing], found[smoothing] = error, [completed]
+            mosts[smoothing] = float(np.quantile(off, MOST))
+        # A few stuck rows make an error rise while the others still gain.
+        gains = mosts[smoothing] <= min(mosts.values())
+        if errors[smoothing] > give_up * min(errors.values()) and not gains:
+            break
+    if strays is not None:
+        astray = np.any([strays(completed[0]) for completed in found.values()], axis=0)
+        if 0 < np.count_nonzero(astray) <= ACCIDENTS * len(X) and hidden[~astray].any():
+            hidden = hidden & ~astray[:, None]
+            offs = {s: _errors(X, rows[0], hidden, unit, groups) for s, rows in found.items()}
+            errors = {s: _mean_error(off) for s, off in offs.items()}
+            mosts = {s: float(np.quantile(off, MOST)) for s, off in offs.items()}
+    return replace(choice_of(errors, mosts), completed=found)
+
+
+def choice_of(errors: dict[float, float], mosts: dict[float, float] | None = None) -> Choice:
+    """Choose among the errors at each smoothing."""
+    quiet = min(errors.values()) < WELL
+    judged = mosts if quiet and mosts else errors
+    alike = [s for s, e in judged.items() if e <= (1 + SLACK) * min(judged.values())]
+    chosen = min(alike) if quiet else max(alike)
+    return Choice(chosen, errors[chosen], errors, mosts or {})
+
+
+def calibration(errors: np.ndarray, deviations: np.ndarray) -> float:
+    """Return the factor that makes deviations fit the errors as those of a Gaussian would.
+
+    It is the geometric mean of what brings 68 % of the errors within one deviation and 90 % within
+    1.645: errors have longer tails than a Gaussian, and one factor cannot do both.
+    """
+    usable = (deviations > 0) & np.isfinite(errors)
+    if not usable.any():
+        return 1.0
+    ratios = np.quantile(np.abs(errors[usable]) / deviations[usable], list(WITHIN))
+    return float(np.sqrt(np.prod(ratios / list(WITHIN.values())))) or 1.0
+
+
+def together(choices: list[Choice]) -> Choice:
+    """Choose by the geometric mean of the errors of several paths, where all of them came.
+
+    Geometric, because with few hidden entries a single hopeless one makes up most of an error.
+    """
+    common = [s for s in choices[0].errors if all(s in c.errors for c in choices)]
+    errors = {s: _mean([c.errors[s] for c in choices]) for s in common}
+    known = all(c.mosts for c in choices)
+    mosts = {s: _mean([c.mosts[s] for c in choices]) for s in common} if known else None
+    completed = {s: [each for c in choices for each in c.completed.get(s, ())] for s in common}
+    return replace(choice_of(errors, mosts), completed=completed)
+
+
+def _mean(values: list[float]) -> float:
+    """Return the geometric mean."""
+    return float(np.exp(np.mean(np.log(np.maximum(values, 1e-300)))))
+
+
+class Trial(NamedTuple):
+    """One holdout: the visible and the held-out entries, and the completed rows, scaled.
+
+    ``rows`` says which rows of the matrix these are.
+    """
+
+    scaler: ColumnScaler
+    rows: np.ndarray
+    visible: np.ndarray
+    hidden: np.ndarray
+    found: np.ndarray
+
+    def held_out(self, X: np.ndarray, spread: np.ndarray) -> HeldOut:
+        """Return the held-out entries of X and what was found for them; spreads are scaled."""
+        rows, columns = np.nonzero(self.hidden)
+        found = self.scaler.undo(self.found)[self.hidden]
+        deviation = (spread * self.scaler.scale)[self.hidden]
+        truth = X[self.rows[rows], columns]
+        return HeldOut(self.rows[rows], columns, truth, found, deviation)
+
+
+class Selection(NamedTuple):
+    """What was chosen, where to begin, and the holdouts of the choice."""
+
+    scale: str | None
+    smoothing: float
+    init: np.ndarray | None = None
+    trials: Sequence[Trial] = ()
+
+    def calibrate(
+        self, X: np.ndarray, spread_of: Callable[[Trial], np.ndarray]
+    ) -> tuple[float, HeldOut | None]:
+        """Return what deviations must be multiplied by to fit held-out entries, and these."""
+        if not self.trials:
+            return 1.0, None
+        parts = [trial.held_out(X, spread_of(trial)) for trial in self.trials]
+        held = HeldOut(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        factor = calibration(held.completed - held.truth, held.deviation)
+        return factor, held._replace(deviation=held.deviation * factor)
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is chosen on: rows, the solver, and what was given instead of "auto".
+
+    Attributes
+    ----------
+    solver : PathSolver
+        Completes scaled rows.
+    scale, smoothing : str, float or None
+        "auto" where they are to be chosen.
+    seed : int
+        Draws what is held out.
+    groups : ndarray of int, shape (m,), optional
+        Columns with the same number are held out together.
+    """
+
+    solver: PathSolver
+    scale: str | None
+    smoothing: float | str
+    seed: int
+    groups: np.ndarray | None = None
+
+    @property
+    def given(self) -> float | None:
+        """The smoothing, where it is not to be chosen."""
+        return None if isinstance(self.smoothing, str) else float(self.smoothing)
+
+    def scales(self, X: np.ndarray, mask: np.ndarray) -> list[str | None]:
+        """Return the scales to try, the preferred one first."""
+        if self.scale is None and np.any(large_groups(self.groups)):
+            return [None, "reduced"]
+        if self.scale != "auto":
+            return [self.scale]
+        spread = column_spread(X, mask)[1]
+        if spread.max() <= SIMILAR * spread.min():
+            return ["sqrt"]
+        return ["standard", "sqrt"]
+
+    def select(self, X: np.ndarray, mask: np.ndarray) -> Selection:
+        """Choose scale and smoothing on held-out entries, where that is asked for.
+
+        A solver without a path leaves nothing to follow: the first scale and its own smoothing.
+        """
+        solver, given, scales = self.solver, self.given, self.scales(X, mask)
+        if not solver.path_end:
+            return Selection(scales[0], solver.default_smoothing if given is None else given)
+        if given is not None and len(scales) == 1:
+            return Selection(scales[0], given)
+        scalers = {kind: ColumnScaler.fit(X, mask, kind, self.groups) for kind in scales}
+        draws = [
+            draw
+            for draw in holdouts(mask, self.seed, CERTAIN, groups=self.groups)
+            if all(_varies(X, mask, draw[0], scaler) for scaler in scalers.values())
+        ]
+        if not draws:
+            return Selection(scales[0], CAUTIOUS if given is None else given)
+        choices = {kind: self._judge(X, mask, draws, scalers[kind], len(scales)) for kind in scales}
+        scale = min(choices, key=lambda kind: choices[kind].error)
+        best = choices[scale]
+        smoothing = best.smoothing if given is None else given
+        logger.info("chose scale %r, smoothing %.0e on held-out entries: error %.3f of a column's "
+                    "spread", scale, smoothing, best.error)  # fmt: skip
+        found = best.completed[best.smoothing]
+        trials = [Trial(scalers[scale], np.arange(len(X)), *draw, completed)
+                  for draw, completed in zip(draws, found, strict=False)]  # fmt: skip
+        if given is None and (best.most < CLEAN or smoothing <= solver.path_end):  # finer is better
+            # What was found counts as a start only where held-out entries came back well:
+            # elsewhere rows are in wrong places, from which a large smoothing still frees them.
+            init = found[0] if best.error < WELL else None
+            return Selection(scale, solver.default_smoothing, init, trials)
+        return Selection(scale, smoothing, None, trials)
+
+    def _judge(
+        self,
+        X: np.ndarray,
+        mask: np.ndarray,
+        draws: list[tuple[np.ndarray, np.ndarray]],
+        scaler: ColumnScaler,
+        n_scales: int,
+    ) -> Choice:
+        """Follow the path on as many draws as are needed; return what they show together."""
+        end = self.given or 0.0
+        needed = min(len(draws), -(-ENOUGH // max(self._cells(draws[0][1]), 1)))
+        # At most half of the time that is given goes into choosing.
+        limit = self.solver.time_limit and self.solver.time_limit / (2 * n_scales * needed)
+        found: list[Choice] = []
+        for draw in draws:
+            if len(found) >= needed:
+                so_far = together(found)
+                if limit is not None or not so_far.rough:
+                    break
+                end = max(end, so_far.finest)
+            logger.info("choosing on %d held-out entries", draw[1].sum())
+            found.append(self._follow(X, mask, draw, scaler, end, limit))
+        return together(found)
+
+    def _follow(
+        self,
+        X: np.ndarray,
+        mask: np.ndarray,
+        draw: tuple[np.ndarray, np.ndarray],
+        scaler: ColumnScaler,
+        end: float,
+        limit: float | None,
+    ) -> Choice:
+        """Follow the path where some observed entries are hidden."""
+        visible, hidden = draw
+        truth = scaler.apply(np.where(mask, X, scaler.centre))
+        unit = column_spread(truth, mask)[1]
+        if self.groups is not None:
+            unit = np.sqrt(np.bincount(self.groups, unit**2))[self.groups]
+        path = self.solver.path(scaler.apply_observed(X, visible), visible, limit)
+        patience = GIVE_UP if self._cells(hidden) >= ENOUGH else np.inf  # small: quick
+        # A column that varies elsewhere may not vary in a sample: errors there have no unit.
+        judged = hidden & (unit > 0)
+        judged = judged if judged.any() else hidden
+        unit, span = np.where(unit > 0, unit, 1), Span.of(truth, visible)
+        strays = partial(span.strays, mask=visible)
+        return follow(path, truth, judged, unit, end, patience, self.groups, strays)
+
+    def _cells(self, hidden: np.ndarray) -> int:
+        """Return how many entries are hidden; those of a group are one."""
+        if self.groups is not None:
+            hidden = hidden[:, np.unique(self.groups, return_index=True)[1]]
+        return int(hidden.sum())
+
+
+def _varies(X: np.ndarray, mask: np.ndarray, visible: np.ndarray, scaler: ColumnScaler) -> bool:
+    """Return whether the rows still vary: one hidden outlier may be all of their variation."""
+    most, left = (
+        float(np.max(column_spread(X, seen)[1] / scaler.scale)) for seen in (mask, visible)
+    )
+    return left > COLLAPSED * most
