@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from sklearn.base import clone
 
-from polycomplete.landmarks import Landmark, LandmarkModel
-from polycomplete.recipe import Learned, Recipe, Trial, judge, pose, solve
+from polycomplete.landmarks import Landmark, LandmarkProblem
+from polycomplete.model import SurfaceModel
+from polycomplete.recipe import Learned, Read, Recipe, Trial, judge, pose, solve
+from polycomplete.rows import EVEN, PLAIN, Completion, Posterior, folds, spreads
 from polycomplete.sampling import training_rows
+from polycomplete.surface import judged, spread_out
 
 ENTRIES = 25_000  # observed entries that are enough to choose by
 FEWEST = 400  # rows
-JUDGED = 500  # rows whose hidden entries are enough to scale deviations by
+FOLDS = 5  # parts of the rows: each is judged by what the others show
 
 
 def fit_landmarks(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
@@ -48,19 +53,59 @@ def fit_landmarks(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
         recipe = replace(recipe, engine=engine)
         sample = training_rows(mask, _enough(mask), recipe.seed + 1)
         scaler, problem, result, chosen = solve(X, mask, recipe, sample)
-        model = LandmarkModel.learn(problem, result.X, scaler, chosen.smoothing, recipe.seed)
-        factor, held_out = judge(X, chosen.trials, partial(_trial_spread, X, model, recipe))
-        model = model.calibrated(factor)
-        joint = model.settled(result.X, mask, engine.run)
+        factor, held_out = judge(X, chosen.trials, partial(_reading, X, recipe, chosen.smoothing))
+        found = _out_of_fold(problem, result.X, chosen.smoothing, factor, recipe.seed)
+        # From the rows as they are now: one that ran away would support itself.
+        posterior = learn(problem, found.rows, chosen.smoothing, recipe.seed)
+        posterior = replace(posterior, factor=factor, packing=EVEN)
     return Learned(
-        surface=model,
-        completed=scaler.undo(joint.rows),
+        surface=SurfaceModel(scaler, posterior, chosen.smoothing, clone(problem.engine)),
+        completed=scaler.undo(found.rows),
         result=result,
         scale=chosen.scale,
-        determined=~joint.loose,
-        deviation=joint.deviation * scaler.scale,
+        determined=found.determined,
+        deviation=found.std * scaler.scale,
         held_out=held_out,
     )
+
+
+def learn(
+    problem: LandmarkProblem,
+    X: np.ndarray,
+    smoothing: float,
+    seed: int,
+    rows: np.ndarray | None = None,
+) -> Posterior:
+    """Learn the posterior of (some) completed rows, with as many landmarks as they need."""
+    mask = problem.mask
+    every = np.arange(len(X)) if rows is None else rows
+    gamma, X, mask = problem.gamma(smoothing), X[every], mask[every]
+    energy = problem.enough(X, gamma, np.random.default_rng(seed), every).energy(gamma)
+    usual = max(float(np.median(energy.value(X))), gamma)
+    return Posterior(energy, X, spreads(X, mask), usual, packing=PLAIN)
+
+
+def _without(
+    problem: LandmarkProblem, X: np.ndarray, smoothing: float, seed: int
+) -> Iterator[tuple[np.ndarray, Posterior]]:
+    """Yield the rows of each fold, and the posterior that the others give."""
+    for part in folds(len(X), FOLDS, np.random.default_rng(seed)):
+        others = np.setdiff1d(np.arange(len(X)), part)
+        yield part, learn(problem, X, smoothing, seed, others if len(others) else part)
+
+
+def _out_of_fold(
+    problem: LandmarkProblem, X: np.ndarray, smoothing: float, factor: float, seed: int
+) -> Completion:
+    """Complete jointly completed rows, each by a model without it."""
+    n, mask, run = len(X), problem.mask, problem.engine.run
+    whole = Completion(X.copy(), np.zeros(X.shape), np.zeros(n), np.zeros(n, dtype=bool))
+    for part, posterior in _without(problem, X, smoothing, seed):
+        posterior = replace(posterior, factor=factor)
+        found = posterior.complete(X[part], mask[part], joint=True, run=run)
+        for into, values in zip(whole, found, strict=True):
+            into[part] = values
+    return whole
 
 
 def _enough(mask: np.ndarray) -> int:
@@ -73,15 +118,23 @@ def _enough(mask: np.ndarray) -> int:
     return max(FEWEST, 2 * m, int(ENTRIES / max(mask.mean() * m, 1.0)))
 
 
-def _trial_spread(X: np.ndarray, model: LandmarkModel, recipe: Recipe, trial: Trial) -> np.ndarray:
-    """Return the deviations of what choosing found, where entries were missing or hidden.
-
-    Some of the rows are enough to calibrate by; the others have NaN.
-    """
+def _reading(X: np.ndarray, recipe: Recipe, smoothing: float, trial: Trial) -> Read:
+    """Return how the held-out entries of a trial are completed by models of the trial."""
     scaler, rows, visible, _, found = trial
-    problem = pose(X[rows], visible, scaler, recipe)
-    judging = LandmarkModel.learn(problem, found, scaler, model.smoothing, recipe.seed)
-    some = np.linspace(0, len(rows) - 1, min(len(rows), JUDGED)).astype(int)
-    spread = np.full_like(found, np.nan)
-    spread[some] = judging.deviations(found[some], visible[some], problem.engine.run)
-    return spread
+    problem, some, parts = pose(X[rows], visible, scaler, recipe), judged(trial), []
+    for fold, posterior in _without(problem, found, smoothing, recipe.seed):
+        part = np.intersect1d(fold, some)
+        if len(part):
+            minima = posterior.minima(found[part], visible[part], joint=True)
+            parts.append((part, posterior, minima))
+
+    def read(factor: float) -> Completion:
+        return spread_out(
+            trial,
+            [
+                (part, replace(posterior, factor=factor).read(minima, visible[part]))
+                for part, posterior, minima in parts
+            ],
+        )
+
+    return read

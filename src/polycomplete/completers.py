@@ -17,13 +17,14 @@ from polycomplete.devices import name_of
 from polycomplete.exact import Exact
 from polycomplete.keeping import all_or_nothing
 from polycomplete.kernels import RBF, Kernel
-from polycomplete.landmarks import Landmark, LandmarkModel, Sweeps
+from polycomplete.landmarks import Landmark, Sweeps
 from polycomplete.lift import Lift, pick
+from polycomplete.model import SurfaceModel
 from polycomplete.penalties import Ramp, Schatten
 from polycomplete.recipe import Recipe, walk
 from polycomplete.solvers import AdamPlus, Continuation
 from polycomplete.streams import BlockCompleter
-from polycomplete.surface import Surface, fit_surface
+from polycomplete.surface import fit_surface
 
 __all__ = ["Completer"]
 
@@ -87,7 +88,7 @@ class Completer(BlockCompleter):
     ----------
     result_ : Result or None
         Objective history, iterations, seconds and stop reason; None where nothing varied.
-    model_ : Surface, LandmarkModel or None
+    model_ : SurfaceModel or None
         The learned surface.
     engine_ : Exact, Lift or Landmark
         The engine used.
@@ -159,7 +160,7 @@ class Completer(BlockCompleter):
             verbose=verbose,
         )
 
-    model_: Surface | LandmarkModel | None
+    model_: SurfaceModel | None
     engine_: Exact | Landmark
     scale_: str | None
     residual_: np.ndarray
@@ -193,7 +194,7 @@ class Completer(BlockCompleter):
     def _model(self) -> Any:
         """Return the model; threads, memory and device as the engine says now."""
         model, engine = self.model_, self.engine
-        if not isinstance(model, LandmarkModel) or not isinstance(engine, Landmark):
+        if model is None or not isinstance(engine, Landmark):
             return model
         engine = clone(engine)
         engine.device = engine.device or model.engine.device

@@ -20,7 +20,7 @@ from polycomplete.kernels import Kernel, Polynomial
 from polycomplete.linear import eigenpairs
 from polycomplete.monomials import Monomials
 from polycomplete.penalties import Schatten
-from polycomplete.rows import Expansion, RowEnergy, learn
+from polycomplete.rows import Quadratic, RowEnergy, learn
 
 __all__ = ["Lift", "LiftEnergy", "LiftProblem", "moments", "pick", "row_energy"]
 
@@ -152,32 +152,35 @@ class LiftEnergy(RowEnergy):
 
     monomials: Monomials
 
-    def value(self, X: np.ndarray, who: np.ndarray | None = None) -> np.ndarray:
+    def value(self, X: np.ndarray, exclude: np.ndarray | None = None) -> np.ndarray:
         """Return the energy of each row, as :meth:`RowEnergy.value` does."""
         F = self.monomials.features(X)
         E = self.kernel.diagonal(X) - np.sum((F.T @ self.factor) ** 2, axis=1)
-        if who is not None:
+        if exclude is not None:
             assert self.own is not None
-            E = E + np.einsum("kn,nk->n", F, self.own[who]) ** 2
+            E = E + np.einsum("kn,nk->n", F, self.own[exclude]) ** 2
         return E
 
-    def expand(self, X: np.ndarray, who: np.ndarray | None = None) -> Expansion:
-        """Return the energy of each row with its first and (Gauss–Newton) second derivatives."""
-        F = self.monomials.features(X)
+    def expand(
+        self, X: np.ndarray, holes: np.ndarray, exclude: np.ndarray | None = None
+    ) -> Quadratic:
+        """Return the energy to second order, as :meth:`RowEnergy.expand` does."""
+        F, x = self.monomials.features(X), np.take_along_axis(X, holes, axis=1)
         P = F.T @ self.factor
-        J = self.monomials.jacobian(X, self.factor)
-        E = self.kernel.diagonal(X) - np.sum(P * P, axis=1)
-        gradient = self.kernel.diagonal_slope(X)[:, None] * X - (J @ P[:, :, None])[:, :, 0]
-        a, b = self.kernel.metric(X)
-        added = [np.sqrt(b)[:, None] * X] if np.any(b) else []
-        if who is not None:
+        J = np.take_along_axis(self.monomials.jacobian(X, self.factor), holes[:, :, None], axis=1)
+        E, JP = self.kernel.diagonal(X) - np.sum(P * P, axis=1), (J @ P[:, :, None])[:, :, 0]
+        JJ = J @ J.transpose(0, 2, 1)
+        if exclude is not None:
             assert self.own is not None
-            s = np.einsum("kn,nk->n", F, self.own[who])
-            Js = self.monomials.pull(X, self.own[who].T)
-            E, gradient = E + s * s, gradient + Js * s[:, None]
-            added.append(Js)
-        U = np.stack(added, axis=2) if added else J[:, :, :0]
-        return Expansion(E, 2 * gradient, np.maximum(a, self.least), J, U)
+            c = np.einsum("kn,nk->n", F, self.own[exclude])
+            pull = np.take_along_axis(self.monomials.pull(X, self.own[exclude].T), holes, axis=1)
+            E, JP = E + c * c, JP - c[:, None] * pull
+            JJ -= pull[:, :, None] * pull[:, None, :]
+        return self._quadratic(X, x, E, JJ, JP)
+
+    def prefers_products(self, holes: int, columns: int) -> bool:
+        """Return False: few columns have few monomials."""
+        return False
 
 
 def row_energy(kernel: Kernel, X: np.ndarray, gamma: float, in_place: bool = True) -> RowEnergy:

@@ -24,7 +24,7 @@ from polycomplete.exact import Exact
 from polycomplete.kernels import Kernel
 from polycomplete.landmarks import Landmark
 from polycomplete.penalties import Schatten
-from polycomplete.rows import Span
+from polycomplete.rows import Completion
 from polycomplete.scaling import ColumnScaler, column_spread, large_groups, refuse_unsquarable
 from polycomplete.solvers import Result
 from polycomplete.solvers.result import logger
@@ -36,6 +36,10 @@ Problem = Any  # what the engine poses
 CLEAN = 1e-3
 #: Spreads of the columns that differ by less than this factor need no choice of scaling.
 SIMILAR = 10.0
+#: Of the observed range of a column: farther outside, a row ran away.
+OUTSIDE = 0.5
+#: Rounds in which deviations are calibrated, and the largest factor.
+FITTED, MOST = 3, 1e4
 #: Of the spread: hidden entries that leave less of it cannot be told by the others.
 COLLAPSED = 1e-6
 
@@ -117,25 +121,32 @@ class Trial(NamedTuple):
     hidden: np.ndarray
     found: np.ndarray
 
-    def held_out(self, X: np.ndarray, spread: np.ndarray) -> tuning.HeldOut:
-        """Return the hidden entries of X and what was found for them; deviations are scaled."""
+    def held_out(self, X: np.ndarray, found: Completion) -> tuning.HeldOut:
+        """Return the hidden entries of X and what was found for them; completions are scaled."""
         rows, columns = np.nonzero(self.hidden)
-        found = self.scaler.undo(self.found)[self.hidden]
-        deviation = (spread * self.scaler.scale)[self.hidden]
+        completed = self.scaler.undo(found.rows)[self.hidden]
+        deviation = (found.std * self.scaler.scale)[self.hidden]
         truth = X[self.rows[rows], columns]
-        return tuning.HeldOut(self.rows[rows], columns, truth, found, deviation)
+        return tuning.HeldOut(self.rows[rows], columns, truth, completed, deviation)
+
+
+Read = Callable[[float], Completion]  # by the factor that deviations are multiplied by
 
 
 def judge(
-    X: np.ndarray, trials: Sequence[Trial], spread_of: Callable[[Trial], np.ndarray]
+    X: np.ndarray, trials: Sequence[Trial], reading: Callable[[Trial], Read]
 ) -> tuple[float, tuning.HeldOut | None]:
     """Return what deviations must be multiplied by to fit held-out entries, and these."""
+    factor, reads = 1.0, [reading(trial) for trial in trials]
     if not trials:
-        return 1.0, None
-    parts = [trial.held_out(X, spread_of(trial)) for trial in trials]
-    held = tuning.HeldOut(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-    factor = tuning.calibration(held.completed - held.truth, held.deviation)
-    return factor, held._replace(deviation=held.deviation * factor)
+        return factor, None
+    for last in (False,) * FITTED + (True,):  # deviations are bounded, so that they follow slowly
+        found = [trial.held_out(X, read(factor)) for trial, read in zip(trials, reads, strict=True)]
+        held = tuning.HeldOut(*(np.concatenate(part) for part in zip(*found, strict=True)))
+        if not last:
+            ratio = tuning.calibration(held.completed - held.truth, held.deviation)
+            factor = float(np.clip(factor * ratio, 1 / MOST, MOST))
+    return factor, held
 
 
 class Chosen(NamedTuple):
@@ -277,9 +288,18 @@ def _follow(
     # A column that varies elsewhere may not vary in a sample: errors there have no unit.
     judged = hidden & (unit > 0)
     judged = judged if judged.any() else hidden
-    unit, span = np.where(unit > 0, unit, 1), Span.of(truth, visible)
-    strays = partial(span.strays, mask=visible)
+    unit = np.where(unit > 0, unit, 1)
+    strays = partial(_outside, truth, visible)
     return tuning.follow(path, truth, judged, unit, end, patience, recipe.groups, strays)
+
+
+def _outside(X: np.ndarray, mask: np.ndarray, completed: np.ndarray) -> np.ndarray:
+    """Return which rows were completed far outside of what was observed of their columns."""
+    low, high = (
+        f(np.where(mask, X, far), axis=0) for f, far in ((np.min, np.inf), (np.max, -np.inf))
+    )
+    far = OUTSIDE * (high - low)
+    return np.any(((completed < low - far) | (completed > high + far)) & ~mask, axis=1)
 
 
 def _cells(hidden: np.ndarray, recipe: Recipe) -> int:

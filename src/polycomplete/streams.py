@@ -16,15 +16,15 @@ from polycomplete._messages import showing
 from polycomplete.base import BaseCompleter
 from polycomplete.gathering import Gathered, in_blocks, naming
 from polycomplete.keeping import all_or_nothing
-from polycomplete.landmarks import Completion
+from polycomplete.rows import Completion
 from polycomplete.sampling import training_rows
 
 
 class BlockCompleter(BaseCompleter):
     """A completer that learns from some of the rows where there are many, and so takes blocks.
 
-    A subclass says in ``_most_rows`` how many; its model has ``completion``, as
-    :class:`polycomplete.landmarks.LandmarkModel` does.
+    A subclass says in ``_most_rows`` how many; its model takes ``columns`` and ``into``, as
+    :class:`polycomplete.model.SurfaceModel` does.
 
     Examples
     --------
@@ -134,8 +134,8 @@ class BlockCompleter(BaseCompleter):
         self.cell_std_ = self._blank_deviation(completed, mask)
         nothing = np.flatnonzero(~some)
         kept = completed[nothing], self.cell_std_[nothing]
-        into = Completion(completed, np.zeros(len(mask)), self.cell_std_, np.zeros(len(mask), bool))
-        self._model().completion(completed, mask, columns, into)
+        into = Completion(completed, self.cell_std_, np.zeros(len(mask)), np.zeros(len(mask), bool))
+        self._model().complete(completed, mask, columns, into)
         # Rows of which nothing is known stay in the middle of the data.
         completed[nothing], self.cell_std_[nothing] = kept
-        self.row_determined_ &= ~into.loose
+        self.row_determined_ &= into.determined

@@ -1,106 +1,21 @@
-"""The exact engines' surface: all completed rows, and completing new ones against them."""
+"""Fits that see all rows at once: the joint completion, then the posterior of each row."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from polycomplete._machine import blas_threads, blas_threads_for
-from polycomplete.kernels import Kernel, typical_distance
+from polycomplete._machine import blas_threads_for
+from polycomplete.kernels import Kernel
+from polycomplete.landmarks.engine import Landmark
 from polycomplete.lift import row_energy
-from polycomplete.recipe import Learned, Recipe, Trial, judge, solve
-from polycomplete.rows import (
-    LOOSE,
-    RowEnergy,
-    Span,
-    bring_back,
-    candidates,
-    deviations_in_place,
-    evenly,
-)
-from polycomplete.scaling import ColumnScaler
-from polycomplete.solvers.stages import stages
+from polycomplete.model import SurfaceModel
+from polycomplete.recipe import Learned, Read, Recipe, Trial, judge, solve
+from polycomplete.rows import EVEN, PLAIN, Completion, Posterior, spreads
 
-#: Usual energies of a row: one with more is far from the surface.
-DOUBT = 100.0
-
-
-@dataclass(frozen=True)
-class Surface:
-    """A learned surface: complete rows, and what is needed to complete further ones.
-
-    Attributes
-    ----------
-    scaler : ColumnScaler
-        From the user's units to those of ``rows``.
-    kernel : Kernel
-        Resolved.
-    rows : ndarray of shape (n, m)
-        The completed training rows, scaled.
-    smoothing : float
-        Relative to the mean of k(x, x).
-    typical : float
-        The median energy of a training row given the others.
-    span : Span
-        The observed range of each column, scaled.
-    """
-
-    scaler: ColumnScaler
-    kernel: Kernel
-    rows: np.ndarray
-    smoothing: float
-    typical: float
-    span: Span
-
-    def complete(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Complete each row by itself; return the rows and which of them are ambiguous."""
-        assert self._energies  # learned now, by as many threads as there are
-        with blas_threads(1):  # several share rows in ways that change their bits
-            scaled = self.scaler.apply(np.where(mask, X, self.scaler.centre))
-            completed, ambiguous = self._find(scaled, mask)
-            outside, wild = self.bring_back(completed, mask)
-            return self.scaler.undo(completed), ambiguous | outside | wild
-
-    def bring_back(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Complete scaled rows that ran away once more, at coarser and coarser smoothings."""
-        least = self.smoothing * float(np.mean(self.kernel.diagonal(self.rows)))
-
-        def doubtful(rows: np.ndarray) -> np.ndarray:
-            return np.asarray(evenly(self._energies[-1], rows) > DOUBT * max(self.typical, least))
-
-        ways = [lambda who, level=level: self._find(X[who], mask[who], level)[0]
-                for level in range(len(self._energies), 0, -1)]  # fmt: skip
-        return bring_back(self.span, X, mask, doubtful, ways)
-
-    def _find(
-        self, X: np.ndarray, mask: np.ndarray, level: int | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Complete scaled rows, down to one of the models; say which are ambiguous."""
-        found = candidates(self._energies[:level], X, mask, self.rows, k=10, steps=6)
-        unit = typical_distance(self.rows, np.ones_like(self.rows, dtype=bool))
-        return found.blend(self.typical, unit)
-
-    def distance(self, X: np.ndarray) -> np.ndarray:
-        """Return how far complete rows lie from the surface: their energy, in usual energies."""
-        least = self.smoothing * float(np.mean(self.kernel.diagonal(self.rows)))
-        energy = self._energies[-1]
-        with blas_threads(1):
-            E = evenly(energy, self.scaler.apply(X))
-        return np.maximum(E, 0) / max(self.typical, least)
-
-    @cached_property
-    def _energies(self) -> list[RowEnergy]:
-        """The models a new row walks down, learned when the first new row comes."""
-        unit = float(np.mean(self.kernel.diagonal(self.rows)))
-        ladder = stages(max(1e-3, self.smoothing), self.smoothing)[::-2][::-1]
-        with blas_threads_for(len(self.rows)):
-            return [row_energy(self.kernel, self.rows, unit * s, in_place=False) for s in ladder]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in vars(self).items() if key != "_energies"}
+JUDGED = 500  # rows whose held-out entries are enough to calibrate by
 
 
 def fit_surface(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
@@ -135,36 +50,58 @@ def fit_surface(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
         scaler, problem, result, chosen = solve(X, mask, recipe)
         kernel = result.kernel or problem.kernel
         rows, gamma = result.X, chosen.smoothing * problem.unit
-        span = Span.of(problem.X, mask)
-        outside, wild = np.zeros((2, len(X)), dtype=bool)
-        strays = span.strays(rows, mask)
-        if strays.any() and not strays.all():
-            rows, kept = rows.copy(), rows[~strays]
-            typical = float(np.median(row_energy(kernel, kept, gamma).left_out()))
-            # By the other rows alone: one that ran away supports itself.
-            others = Surface(scaler, kernel, kept, chosen.smoothing, typical, span)
-            some = rows[strays]
-            outside[strays], wild[strays] = others.bring_back(some, mask[strays])
-            rows[strays] = some
-        energy = row_energy(kernel, rows, gamma)
-        typical = float(np.median(energy.left_out()))
-        spread, reach = deviations_in_place(energy, rows, mask, max(typical, gamma))
-        far = reach > LOOSE * typical_distance(rows, np.ones_like(mask))
-        factor, held_out = judge(X, chosen.trials, partial(_trial_spread, kernel, gamma))
-        spread = np.maximum(spread * factor, np.where(wild[:, None] & ~mask, span.width, 0.0))
+        factor, held_out = judge(X, chosen.trials, partial(reading, kernel, gamma))
+        posterior = replace(leave_one_out(kernel, gamma, rows, mask), factor=factor)
+        found = posterior.complete(rows, mask, exclude=np.arange(len(rows)), joint=True)
+        if getattr(recipe.solver, "blend", False) and recipe.noise is None:
+            rows = found.rows
+        energy = row_energy(kernel, rows, gamma, in_place=False)
+        posterior = replace(posterior, energy=energy, pool=rows, packing=EVEN)
+        here = Landmark(n_jobs=1, device="cpu")
         return Learned(
-            surface=Surface(scaler, kernel, rows, chosen.smoothing, typical, span),
+            surface=SurfaceModel(scaler, posterior, chosen.smoothing, here),
             completed=scaler.undo(rows),
             result=result,
             scale=chosen.scale,
-            determined=~(result.ambiguous | outside | wild | far),
-            deviation=spread * scaler.scale,
+            determined=found.determined,
+            deviation=found.std * scaler.scale,
             held_out=held_out,
         )
 
 
-def _trial_spread(kernel: Kernel, gamma: float, trial: Trial) -> np.ndarray:
-    """Return the deviations of what choosing found, where entries were missing or hidden."""
-    energy = row_energy(kernel, trial.found, gamma)
-    budget = max(float(np.median(energy.left_out())), gamma)
-    return deviations_in_place(energy, trial.found, trial.visible, budget)[0]
+def leave_one_out(kernel: Kernel, gamma: float, X: np.ndarray, mask: np.ndarray) -> Posterior:
+    """Return the posterior of jointly completed rows, each of which can be excluded."""
+    energy = row_energy(kernel, X, gamma)
+    usual = max(float(np.median(energy.left_out())), gamma)
+    return Posterior(energy, X, spreads(X, mask), usual, packing=PLAIN)
+
+
+def reading(kernel: Kernel, gamma: float, trial: Trial) -> Read:
+    """Return how the held-out entries of a trial are completed by the trial's own model."""
+    posterior = leave_one_out(kernel, gamma, trial.found, trial.visible)
+    some = judged(trial)
+    X, mask = trial.found[some], trial.visible[some]
+    found = posterior.minima(X, mask, exclude=some, joint=True)
+
+    def read(factor: float) -> Completion:
+        return spread_out(trial, [(some, replace(posterior, factor=factor).read(
+            found, mask, exclude=some))])  # fmt: skip
+
+    return read
+
+
+def judged(trial: Trial) -> np.ndarray:
+    """Return some rows of which entries were held out."""
+    rows = np.flatnonzero(trial.hidden.any(axis=1))
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), JUDGED)).astype(int)]
+
+
+def spread_out(trial: Trial, parts: list[tuple[np.ndarray, Completion]]) -> Completion:
+    """Return the completion of all rows of a trial; rows that were not judged have NaN."""
+    n = len(trial.found)
+    nan = np.full(trial.found.shape, np.nan)
+    whole = Completion(trial.found.copy(), nan, np.full(n, np.nan), np.zeros(n, dtype=bool))
+    for rows, found in parts:
+        for into, values in zip(whole, found, strict=True):
+            into[rows] = values
+    return whole

@@ -17,7 +17,8 @@ from sklearn.base import clone
 from polycomplete._optional import need
 from polycomplete.disk import complete_block
 from polycomplete.gathering import Gathered, naming
-from polycomplete.landmarks import Landmark, LandmarkModel
+from polycomplete.landmarks import Landmark
+from polycomplete.model import SurfaceModel
 from polycomplete.streams import BlockCompleter
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of mallopt
@@ -128,7 +129,7 @@ def lean(completer: Any) -> Any:
     if inner is not None:
         light.method_ = lean(inner)
     model = getattr(light, "model_", None)
-    if isinstance(model, LandmarkModel):
+    if isinstance(model, SurfaceModel):
         light.model_ = replace(model, engine=clone(model.engine).set_params(n_jobs=1))
         if isinstance(light.engine, Landmark):
             light.engine = clone(light.engine).set_params(n_jobs=1)

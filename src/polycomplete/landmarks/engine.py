@@ -22,15 +22,13 @@ from polycomplete.landmarks.energy import EVEN, Spectrum
 from polycomplete.landmarks.features import moments, whiten
 from polycomplete.penalties import Schatten
 from polycomplete.rows import PLAIN, Packing, Run, pivots
-from polycomplete.solvers.stages import stages
 
 CANDIDATES = 3  # rows that are drawn for each landmark; the landmarks are the pivots among them
 FEWEST, MOST = 104, 400  # landmarks
 SPARE = 1.5  # landmarks for each direction of the surface
 CLOSE = 0.75  # more directions than this for each landmark: there may be more of them
 SMALL = 0.02  # of γ: what landmarks need not express
-COARSE = 0.2  # smoothing at which a row begins to look for its place
-JUDGE = 1e-5  # ... and at which it is judged: below, only the nearest place counts
+JUDGE = 1e-5  # smoothing at which a restart is judged: below, only the nearest place counts
 LEAST_WEIGHT = 1e-6  # of a row with hardly any observed entry
 MANY, MANY_JOINT = 2000, 1000  # rows from which on a card gains: one by one, and jointly
 MANY_HERE = 100_000  # rows from which on processes gain, which take seconds to start
@@ -169,18 +167,6 @@ class Landmark(BaseEstimator):
             )
         self.check_params()
         return LandmarkProblem(X, mask, kernel, penalty, self)
-
-
-def ladder(smoothing: float) -> list[float]:
-    """Return the smoothings that a row walks down to find its place.
-
-    Examples
-    --------
-    >>> ladder(1e-7)
-    [0.2, 0.002, 2e-05, 1e-05]
-    """
-    last = max(smoothing, JUDGE)
-    return stages(max(COARSE, last), last, factor=100.0)
 
 
 @dataclass(frozen=True)

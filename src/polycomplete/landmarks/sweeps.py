@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from copy import copy
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 from sklearn.base import BaseEstimator
 
 from polycomplete._arrays import Array, median
 from polycomplete._checks import check_numbers
-from polycomplete.landmarks.engine import LandmarkProblem, ladder
-from polycomplete.rows import Holes, RowEnergy, retry
+from polycomplete.landmarks.engine import JUDGE, LandmarkProblem
+from polycomplete.rows import Holes, Posterior, folds, restart, settle, spreads
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
 from polycomplete.solvers.stages import stages
 from polycomplete.solvers.start import fill
@@ -28,6 +28,7 @@ SETTLED = 0.25  # squared movement of a row in units of the smoothing at which i
 SLOWEST, BRISK, FASTEST = 0.25, 0.5, 3.0  # of the planned speed; BRISK where it need not be exact
 NOISY = 1e-6  # a last smoothing above this is that of data with noise: they need not be exact
 FIRST = 5  # sweeps before the movement tells anything
+FOLDS = 2  # parts of the rows: each is judged by what the others show
 BRIEF = 3  # sweeps at the last smoothing before second chances
 NEAR = 1e3  # so many times coarser than a completion to begin with, rows still find their place
 STICKY = 3e-4  # smoothing: above, a row has one place only and is not stuck in another
@@ -210,7 +211,7 @@ class SweepRun:
         spectrum = problem.spectrum(Y, self.count, self.rng)
         energy, self.smoothing = spectrum.energy(gamma), smoothing
         self.before = self.X
-        self.X, E, self.damping = self.holes.settle(energy, Y, self.damping, run=problem.run)
+        self.X, E, self.damping, _ = settle(energy, Y, self.holes, self.damping, run=problem.run)
         self.count = problem.more(self.count, spectrum, gamma, GROW)
         self.monitor.note(float(xp.mean(E)), smoothing)
         squared = xp.sum((self.X - self.before) ** 2, axis=1) * problem.kernel.metric(self.X)[0]
@@ -218,17 +219,25 @@ class SweepRun:
 
     def rescue(self, smoothing: float) -> int:
         """Give rows second chances; return how many moved."""
-        X, problem = self.X, self.problem
-        gammas = [problem.gamma(step) for step in ladder(smoothing)]
-
-        def learn(rows: Array) -> list[RowEnergy]:
-            count = min(self.count, rows.shape[0])
-            some = array_namespace(X).take(X, rows, axis=0)
-            spectrum = problem.spectrum(some, count, self.rng, self.device.get(rows))
-            return [spectrum.energy(gamma) for gamma in gammas]
-
-        mask, packing, run = self.holes.mask, self.holes.packing, problem.run
-        self.X, moved = retry(learn, X, mask, gammas[-1], self.rng, packing, run)
+        problem, gamma = self.problem, self.problem.gamma(max(smoothing, JUDGE))
+        X, moved = self.X, 0
+        xp, where = array_namespace(X), device(X)
+        spread = spreads(X)
+        better = xp.asarray(X, copy=True)
+        for part in folds(X.shape[0], FOLDS, self.rng):
+            others = np.setdiff1d(np.arange(X.shape[0]), part)
+            if not len(others):
+                break
+            pool, rows = (xp.take(X, xp.asarray(at, device=where), axis=0) for at in (others, part))
+            energy = problem.spectrum(pool, min(self.count, len(others)), self.rng, others)
+            posterior = Posterior(
+                energy.energy(gamma), pool, spread, gamma, packing=self.holes.packing
+            )
+            at = xp.asarray(part, device=where)
+            seen = xp.take(self.holes.mask, at, axis=0)
+            better[at, :], more = restart(posterior, rows, seen, gamma, run=problem.run)
+            moved += more
+        self.X = better
         self.damping = self.X[:, 0] * 0 + 0.1
         logger.info("%.1f s: started %d rows again", self.monitor.seconds, moved)
         return moved

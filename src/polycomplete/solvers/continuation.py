@@ -7,7 +7,6 @@
    last stages repeated; the result is kept only if the objective falls.
 3. Where the smoothing goes on below 1e-7 the kernel is widened: on data without noise the wider
    kernel is the more accurate one.
-4. Rows that the data do not determine get the mean of their plausible completions.
 
 What each step is worth is measured by ``make bench-solver``.
 """
@@ -26,7 +25,7 @@ from polycomplete.exact import ExactProblem
 from polycomplete.kernels import typical_distance
 from polycomplete.solvers.newton import Newton, suits
 from polycomplete.solvers.precondition import precondition
-from polycomplete.solvers.restart import blend_ambiguous, rescue
+from polycomplete.solvers.restart import rescue
 from polycomplete.solvers.result import Callback, Monitor, Result, Stopped, logger
 from polycomplete.solvers.stages import stages
 from polycomplete.solvers.start import fill
@@ -158,13 +157,7 @@ class Continuation(BaseEstimator):
             stop = run.converge(smoothing)
         except Stopped as ended:
             stop = ended.reason
-        if stop in ("time_limit", "callback"):
-            return run.monitor.result(run.problem.unpack(run.z), stop, run.problem.kernel)
-        X, ambiguous = run.problem.unpack(run.z), None
-        if self.blend and problem.noise is None:
-            # With the kernel as it was: the wider one sees less difference between two places.
-            X, ambiguous = blend_ambiguous(problem, X, max(smoothing, 1e-6) * problem.unit)
-        return run.monitor.result(X, stop, run.problem.kernel, ambiguous)
+        return run.monitor.result(run.problem.unpack(run.z), stop, run.problem.kernel)
 
 
 class _Run:

@@ -66,7 +66,7 @@ class PackedHoles(Holes):
                 a = energy.kernel.metric(X[block.rows])[0]
                 C.append(np.sqrt(2 * np.maximum(a, 1e-300))[:, None, None])
             else:
-                here = block.expand(energy, X[block.rows])
+                here = energy.expand(X[block.rows], block.columns)
                 C.append(np.linalg.cholesky(here.hessian(block.padding, DAMPING)))
         return HolePreconditioner(self, C, [np.linalg.inv(part) for part in C])
 

@@ -6,7 +6,17 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from polycomplete.kernels import Kernel
-from polycomplete.rows import Candidates, RowEnergy, learn, pivots, retry, try_starts
+from polycomplete.rows import (
+    PLAIN,
+    Posterior,
+    RowEnergy,
+    folds,
+    learn,
+    pivots,
+    restart,
+    settle,
+    spreads,
+)
 from polycomplete.solvers.factorisation.dictionary import (
     Dictionary,
     evaluate,
@@ -70,19 +80,21 @@ class FactorisationRun:
         count = min(OVER * self.count, self.most)
         drawn = self.X[self.rng.choice(len(self.X), count, replace=False)]
         energy = _trimmed(learn(self.kernel, drawn, gamma, in_place=False), gamma)
-        self.X, E, self.damping = self.holes.settle(energy, self.X, self.damping)
+        self.X, E, self.damping, _ = settle(energy, self.X, self.holes, self.damping)
         self.monitor.note(0.5 * float(E.sum()), beta)
 
     def rescue(self, beta: float) -> int:
         """Give the worst rows second chances; return how many moved."""
-        X, kernel, count = self.X, self.kernel, min(OVER * self.count, self.most)
-        betas = [b * self.scale for b in sorted({max(1e-3, beta), beta}, reverse=True)]
-
-        def judges(rows: np.ndarray) -> list[RowEnergy]:
-            atoms = X[rows][pivots(kernel, X[rows], count)]
-            return [learn(kernel, atoms, b, in_place=False) for b in betas]
-
-        self.X, moved = retry(judges, X, self.mask, betas[-1], self.rng)
+        gamma, count = beta * self.scale, min(OVER * self.count, self.most)
+        X, mask, moved = self.X.copy(), self.mask, 0
+        spread = spreads(X)
+        for part in folds(len(X), 2, self.rng):
+            others = np.delete(self.X, part, axis=0)
+            energy = learn(self.kernel, others[pivots(self.kernel, others, count)], gamma, False)
+            posterior = Posterior(energy, others, spread, gamma, packing=PLAIN)
+            X[part], more = restart(posterior, self.X[part], mask[part], gamma)
+            moved += more
+        self.X = X
         self.damping[:] = 0.1
         logger.info("started %d rows again", moved)
         return moved
@@ -139,18 +151,6 @@ class FactorisationRun:
                 return "converged"
             before = value
         return "max_iter"
-
-    def blend(self, model: Dictionary, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return these rows, the ambiguous ones as means of what is plausible, and which are."""
-        X, mask, judges = self.X[rows], self.mask[rows], model.judges
-        tried = try_starts(judges, X, mask, model.rows, k=10, steps=4)
-        both = Candidates(
-            np.concatenate([X[:, None], tried.rows], axis=1),
-            np.concatenate([judges[-1].value(X)[:, None], tried.energy], axis=1),
-        )
-        mixed, ambiguous = both.blend(model.typical, model.unit)
-        # The mean of equal numbers may differ from them in the last bit.
-        return np.where(mask | ~ambiguous[:, None], X, mixed), ambiguous
 
     def model(self, memory: int, seed: int) -> Dictionary:
         """Return what has been learned so far."""
