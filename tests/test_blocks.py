@@ -18,7 +18,7 @@ from polycomplete import LRMC, PMC, RBF, Landmark, datasets, masks
 from polycomplete._machine import blas_threads
 from polycomplete.disk import complete_file
 from polycomplete.gathering import Gathered
-from polycomplete.rows import EVEN, Holes, learn
+from polycomplete.rows import EVEN, Holes, learn, settle
 from polycomplete.sampling import training_rows
 from polycomplete.tallies import Tally
 
@@ -130,8 +130,8 @@ def test_a_row_takes_the_same_steps_beside_any_number_of_others(run):
     mask = masks.per_row(X.shape, 3, random_state=0)
     energy, begin = learn(RBF(3.0), X[::9], 1e-3), np.where(mask, X, 0.0)
     with blas_threads(1):  # as the engine does: several share rows among them by their number
-        whole = Holes(mask, EVEN).settle(energy, begin, np.full(900, 0.1), 3, run)
-        few = Holes(mask[:20], EVEN).settle(energy, begin[:20], np.full(20, 0.1), 3, run)
+        whole = settle(energy, begin, Holes(mask, EVEN), np.full(900, 0.1), 3, run=run)
+        few = settle(energy, begin[:20], Holes(mask[:20], EVEN), np.full(20, 0.1), 3, run=run)
     for one, two in zip(whole, few, strict=True):
         assert_array_equal(one[:20], two)
 

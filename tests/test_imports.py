@@ -48,7 +48,7 @@ LAYERS = [
     {"lift"},
     {"solvers"},
     {"landmarks"},
-    {"recipe", "_messages"},
+    {"recipe", "model", "_messages"},
     {"surface", "blockwise"},
     {"base"},
     {"streams"},

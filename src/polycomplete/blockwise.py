@@ -11,10 +11,9 @@ from sklearn.base import clone
 
 from polycomplete.landmarks import Landmark, LandmarkProblem
 from polycomplete.model import SurfaceModel
-from polycomplete.recipe import Learned, Read, Recipe, Trial, judge, pose, solve
+from polycomplete.recipe import Learned, Read, Recipe, Trial, judge, judged, pose, solve, spread_out
 from polycomplete.rows import EVEN, PLAIN, Completion, Posterior, folds, spreads
 from polycomplete.sampling import training_rows
-from polycomplete.surface import judged, spread_out
 
 ENTRIES = 25_000  # observed entries that are enough to choose by
 FEWEST = 400  # rows

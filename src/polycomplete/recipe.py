@@ -40,6 +40,8 @@ SIMILAR = 10.0
 OUTSIDE = 0.5
 #: Rounds in which deviations are calibrated, and the largest factor.
 FITTED, MOST = 3, 1e4
+#: Rows whose held-out entries are enough to calibrate by.
+JUDGED = 500
 #: Of the spread: hidden entries that leave less of it cannot be told by the others.
 COLLAPSED = 1e-6
 
@@ -147,6 +149,23 @@ def judge(
             ratio = tuning.calibration(held.completed - held.truth, held.deviation)
             factor = float(np.clip(factor * ratio, 1 / MOST, MOST))
     return factor, held
+
+
+def judged(trial: Trial) -> np.ndarray:
+    """Return some rows of which entries were held out."""
+    rows = np.flatnonzero(trial.hidden.any(axis=1))
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), JUDGED)).astype(int)]
+
+
+def spread_out(trial: Trial, parts: list[tuple[np.ndarray, Completion]]) -> Completion:
+    """Return the completion of all rows of a trial; rows that were not judged have NaN."""
+    n = len(trial.found)
+    nan = np.full(trial.found.shape, np.nan)
+    whole = Completion(trial.found.copy(), nan, np.full(n, np.nan), np.zeros(n, dtype=bool))
+    for rows, found in parts:
+        for into, values in zip(whole, found, strict=True):
+            into[rows] = values
+    return whole
 
 
 class Chosen(NamedTuple):

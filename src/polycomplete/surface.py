@@ -12,10 +12,8 @@ from polycomplete.kernels import Kernel
 from polycomplete.landmarks.engine import Landmark
 from polycomplete.lift import row_energy
 from polycomplete.model import SurfaceModel
-from polycomplete.recipe import Learned, Read, Recipe, Trial, judge, solve
+from polycomplete.recipe import Learned, Read, Recipe, Trial, judge, judged, solve, spread_out
 from polycomplete.rows import EVEN, PLAIN, Completion, Posterior, spreads
-
-JUDGED = 500  # rows whose held-out entries are enough to calibrate by
 
 
 def fit_surface(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
@@ -88,20 +86,3 @@ def reading(kernel: Kernel, gamma: float, trial: Trial) -> Read:
             found, mask, exclude=some))])  # fmt: skip
 
     return read
-
-
-def judged(trial: Trial) -> np.ndarray:
-    """Return some rows of which entries were held out."""
-    rows = np.flatnonzero(trial.hidden.any(axis=1))
-    return rows[np.linspace(0, len(rows) - 1, min(len(rows), JUDGED)).astype(int)]
-
-
-def spread_out(trial: Trial, parts: list[tuple[np.ndarray, Completion]]) -> Completion:
-    """Return the completion of all rows of a trial; rows that were not judged have NaN."""
-    n = len(trial.found)
-    nan = np.full(trial.found.shape, np.nan)
-    whole = Completion(trial.found.copy(), nan, np.full(n, np.nan), np.zeros(n, dtype=bool))
-    for rows, found in parts:
-        for into, values in zip(whole, found, strict=True):
-            into[rows] = values
-    return whole

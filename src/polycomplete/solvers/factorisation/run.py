@@ -90,6 +90,8 @@ class FactorisationRun:
         spread = spreads(X)
         for part in folds(len(X), 2, self.rng):
             others = np.delete(self.X, part, axis=0)
+            if not len(others):
+                break
             energy = learn(self.kernel, others[pivots(self.kernel, others, count)], gamma, False)
             posterior = Posterior(energy, others, spread, gamma, packing=PLAIN)
             X[part], more = restart(posterior, self.X[part], mask[part], gamma)
