@@ -45,6 +45,7 @@ OWN = {
     "lift",
     "linear",
     "methods",
+    "model",
     "monomials",
     "penalties",
     "rows",

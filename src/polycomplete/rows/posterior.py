@@ -46,7 +46,8 @@ class Minima:
     """Minima of the energies of rows: pairs of a row and one of its starts, in this order.
 
     ``table`` (n, k) has the number of each pair, −1 where there is none; ``rows`` and ``energy``
-    are those of the pairs, ``height`` is U. ``joint`` holds rows that were completed jointly.
+    are those of the pairs, ``height`` is U. ``joint`` holds rows that were completed jointly, and
+    ``cost`` by how much their energy exceeds that of the minimum they lead to.
     """
 
     of: Array
@@ -54,7 +55,8 @@ class Minima:
     rows: Array
     energy: Array
     height: Array
-    joint: Array | None
+    joint: Array | None = None
+    cost: Array | None = None
 
     def lowest(self) -> Array:
         """Return the lowest energy of each row, not negative."""
@@ -160,7 +162,11 @@ class Posterior:
             if not who.shape[0]:
                 break
         pull = 0.5 * xp.sum(prior.stiffness * xp.where(seen, 0.0, rows - centre) ** 2, axis=1)
-        return Minima(of, table, rows, E, E + pull, X if joint else None)
+        found = Minima(of, table, rows, E, E + pull)
+        if not joint:
+            return found
+        cost = self.energy.value(X, exclude) - xp.take(E, table[:, 0])
+        return replace(found, joint=X, cost=cost)
 
     def _starts(self, X: Array, mask: Array, exclude: Array | None, joint: bool) -> Array:
         """Return the starts of each row, (n, k, m), the nearest neighbors' first."""
@@ -201,9 +207,8 @@ class Posterior:
         holes = xp.astype(~mask, x.dtype)
         count = xp.clip(xp.sum(holes, axis=1), 1.0, None)
         if found.joint is not None:
-            # The joint completion stands for its minimum where the two agree.
-            agrees = _near(x, found.joint, v, count) <= 1
-            x = xp.where(agrees[:, None], found.joint, x)
+            # The joint completion stands for its minimum where that is hardly lower.
+            x = xp.where((found.cost <= heat)[:, None], found.joint, x)
         several = xp.nonzero(xp.any(found.table[:, 1:] >= 0, axis=1))[0]
         if several.shape[0]:
             x[several, :], v[several, :] = self._mix(found, variance, heat, x, count, several)
