@@ -285,9 +285,10 @@ def test_the_size_of_the_chunks_does_not_matter(problem, fitted):
     assert_array_equal(small.complete(given, mask)[0], model.complete(given, mask)[0])
 
 
-def test_training_rows_come_back_as_they_were_fitted(problem, fitted):
+def test_training_rows_come_back_where_they_are_determined(problem, fitted):
     X, mask = problem
-    assert metrics.rse(X, fitted.transform(masks.apply(X, mask)), mask) < 0.02
+    completed, known = fitted.transform(masks.apply(X, mask)), mask.sum(axis=1) >= 5
+    assert metrics.rse(X[known], completed[known], mask[known]) < 0.01
 
 
 def test_planted_outliers_have_the_lowest_scores(problem, fitted):
