@@ -19,10 +19,17 @@ import numpy as np
 
 from benchmarks.bench_scale import DETERMINED, instance
 from experiments.store import save
+<<<<<<< HEAD
 from polycomplete import PMC, AdamPlus, Landmark, metrics
 from polycomplete._resources import find_device
 from polycomplete.landmarks import Resources
 from polycomplete.rows import Holes, deviations, nearest
+=======
+from polycomplete import PMC, AdamPlus, Exact, Landmark, metrics
+from polycomplete._resources import find_device
+from polycomplete.rows import Holes
+from polycomplete.rows.posterior import STEPS
+>>>>>>> posterior
 
 PARTS = ("same", "growth", "stages", "memory", "exact")
 SIZES = (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
@@ -61,10 +68,14 @@ def same_answer() -> dict:
     cpu = PMC(solver=Landmark(), device="cpu", random_state=0).fit(given[:3000])
     gpu = PMC(solver=Landmark(), device="cuda", random_state=0).fit(given[:3000])
     frozen = [
+<<<<<<< HEAD
         replace(cpu.model_, resources=Resources(device=name)).completion(given, mask)
+=======
+        replace(cpu.model_, engine=Landmark(device=name)).complete(given, mask)
+>>>>>>> posterior
         for name in ("cpu", "cuda")
     ]
-    sure = known & ~frozen[0].loose
+    sure = known & frozen[0].determined
     size = np.linalg.norm(frozen[0].rows[sure], axis=1)
     far = np.linalg.norm((frozen[1].rows - frozen[0].rows)[sure], axis=1) / size
     shares = [
@@ -114,43 +125,20 @@ def stages(watch: Watch, tflops: float) -> dict:
     clean = np.where(mask, given, 0.0)
     (X, seen), found["to the card"] = watch.seconds(lambda: (place.put(clean), place.put(mask)), 3)
     X = model.scaler.apply_observed(X, seen)
-    holes, found["blocks of rows"] = watch.seconds(lambda: Holes(seen, model.packing), 3)
-    blocks, found["blocks of rows"] = watch.seconds(lambda: holes.blocks)
-    rows = [X[block.rows, :] for block in blocks]
-    sights = [seen[block.rows, :] for block in blocks]
-
-    def neighbours() -> list[Any]:
-        pairs = zip(rows, sights, strict=True)
-        return [nearest(each, sight, model.pool, 1)[:, 0] for each, sight in pairs]
-
-    near, found["neighbours"] = watch.seconds(neighbours, 3)
-    starts = [
-        watch.torch.where(sight, each, model.pool[at])
-        for each, sight, at in zip(rows, sights, near, strict=True)
-    ]
-    walk = [*model.energies, model.energies[-1]]
-
-    def steps() -> None:
-        for block, begin in zip(blocks, starts, strict=True):
-            Y, damping = begin, begin[:, 0] * 0 + 0.1
-            for energy in walk:
-                Y, _, damping = block.settle(energy, Y, damping, 1)
-
-    found["steps"] = watch.seconds(steps, 3)[1]
-    last, usual = model.energies[-1], max(model.typical, model.floor)
-    found["deviations"] = watch.seconds(
-        lambda: [deviations(last, X, block, usual)[0].shape for block in blocks], 3
-    )[1]
+    posterior = model.posterior
+    minima, found["minima"] = watch.seconds(lambda: posterior.minima(X, seen), 3)
+    found["mixture"] = watch.seconds(lambda: posterior.read(minima, seen), 3)[1]
     found["to the host"] = watch.seconds(lambda: (place.get(X), place.get(X)), 3)[1]
-    for energy in walk:
-        r, q = energy.factor.shape
-        for g, k in (block.padding.shape for block in blocks):
-            flops += g * (2 * r * q * k + 2 * q * k**2 + 4 * r * q + 4 * r * mask.shape[1])
-    whole = watch.seconds(lambda: pmc.model_.completion(clean, mask), 3)[1]
+    r, q = posterior.energy.factor.shape
+    for g, k in (block.padding.shape for block in Holes(seen, posterior.packing).blocks):
+        flops += (
+            sum(STEPS[:1]) * g * (2 * r * q * k + 2 * q * k**2 + 4 * r * q + 4 * r * X.shape[1])
+        )
+    whole = watch.seconds(lambda: pmc.model_.complete(clean, mask), 3)[1]
     for name, seconds in found.items():
         print(f"  {name:16} {seconds:6.3f} s a million rows")
     print(f"  {'all, overlapped':16} {whole:6.3f} s, second chances included")
-    share = flops / found["steps"] / 1e12 / tflops
+    share = flops / found["minima"] / 1e12 / tflops
     print(f"  steps: {flops / 1e12:.2f} TFLOP, {share:.0%} of the matrix product's rate")
     return found | {"whole": whole, "flops": flops, "share": share}
 

@@ -24,9 +24,16 @@ from threadpoolctl import threadpool_limits
 
 from experiments.machine import gemm_gflops, measure
 from experiments.store import save
+<<<<<<< HEAD
 from polycomplete import LRMC, PMC, RBF, Exact, Landmark, datasets, masks, metrics
 from polycomplete.rows import Holes, learn
 from polycomplete.rows.wide import COUNTED, newton_step, pays
+=======
+from polycomplete import LRMC, PMC, RBF, Landmark, datasets, masks, metrics
+from polycomplete.rows import Holes, RowEnergy, learn, settle
+from polycomplete.rows.energy import PRODUCTS, slices
+from polycomplete.rows.steps import ITERATIONS, propose
+>>>>>>> posterior
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "anchors"))
 from make_instances import instances
@@ -87,18 +94,26 @@ def growth(sizes: tuple[int, ...]) -> list[dict]:
 def arithmetic() -> dict:
     """Return the rates of the row solver's products and of a whole step, as shares of dgemm."""
     X, given, mask = instance(20_000)
+<<<<<<< HEAD
     pmc = PMC(solver=Landmark(), n_jobs=1, random_state=0).fit(given)
     energy = pmc.model_.energies[-1]
+=======
+    pmc = PMC(engine=Landmark(n_jobs=1), random_state=0).fit(given)
+    energy = pmc.model_.posterior.energy
+>>>>>>> posterior
     r, q = energy.factor.shape
     rows = pmc.model_.scaler.apply(X)
     holes = Holes(mask)
     with threadpool_limits(1):
         best = gemm_gflops()
-        step = partial(holes.settle, energy, rows, np.full(len(X), 0.1))
+        step = partial(settle, energy, rows, holes, np.full(len(X), 0.1))
         step()  # sorts rows into blocks, once for all steps
         whole = min(measure(step).cpu for _ in range(5))  # of dgemm: the best of three
         # The products of a step, as it takes them: some rows of a block at a time.
-        sizes = [next(block.slices(r)).stop * block.n_holes for block in holes.blocks]
+        sizes = [
+            next(slices(len(block.rows), block.n_holes, r)).stop * block.n_holes
+            for block in holes.blocks
+        ]
         pulls = [np.ones((size, r)) for size in sizes]
         products = sum(_quickest(partial(np.matmul, pull, energy.factor)) for pull in pulls)
     count = sum(
@@ -132,10 +147,14 @@ def _both_steps(m: int) -> dict:
     energy = learn(RBF(2 * np.sqrt(m)), X[:200], gamma=1e-5, in_place=False)
     block = Holes(mask[200:]).blocks[0]
     rows, damping = X[200:][block.rows], np.full(len(block.rows), 0.1)
+    seconds = []
+    taken = energy.prefers_products(block.n_holes, m)
     with threadpool_limits(1):
-        by_matrix = _quickest(lambda: block.expand(energy, rows).step(block.padding, damping))
-        wide = _quickest(lambda: newton_step(energy, rows, block.holes(rows), damping, COUNTED))
-    taken = pays(energy, block.n_holes, m)
+        for wide in (False, True):
+            chosen = type("Chosen", (RowEnergy,), {"prefers_products": lambda *_, w=wide: w})
+            model = chosen(energy.kernel, energy.landmarks, energy.factor, None)
+            seconds.append(_quickest(partial(propose, model, rows, block, damping)))
+    by_matrix, wide = seconds[0], seconds[1] * PRODUCTS / ITERATIONS
     print(f"{m:5}: {wide / by_matrix:.2f}{' (taken)' if taken else ''}")
     return {"columns": m, "ratio": wide / by_matrix, "taken": taken}
 

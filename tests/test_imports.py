@@ -45,7 +45,7 @@ LAYERS = [
     {"model_selection"},
     {"solvers"},
     {"landmarks"},
-    {"recipe", "_messages"},
+    {"recipe", "model", "_messages"},
     {"surface", "blockwise"},
     {"base"},
     {"out_of_core"},

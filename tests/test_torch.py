@@ -24,7 +24,7 @@ from polycomplete.landmarks import Resources
 from polycomplete.landmarks import problem as problem_module
 from polycomplete.landmarks.energy import Spectrum
 from polycomplete.landmarks.features import moments, whiten
-from polycomplete.rows import Holes, deviations, pivots
+from polycomplete.rows import Posterior, pivots, spreads
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 KERNELS = {"rbf": RBF(width=3.0), "polynomial": Polynomial(2, 1.0)}
@@ -43,11 +43,10 @@ def test_learning_and_steps_are_the_same(kernel):
         spectrum = Spectrum(
             features, moments(features, xp.asarray(X), xp.asarray(np.ones(200))), Schatten()
         )
-        holes = Holes(xp.asarray(mask))
-        energy = spectrum.energy(1e-4)
-        done, E, _ = holes.settle(energy, rows, xp.asarray(np.full(200, 0.1)), steps=3)
-        spread = deviations(energy, done, holes.blocks[0], 1e-4)[0]
-        found.append([np.asarray(part) for part in (done, E, spread)])
+        pool = xp.asarray(X[at])
+        posterior = Posterior(spectrum.energy(1e-4), pool, spreads(xp.asarray(X)), 1e-4)
+        done = posterior.complete(rows, xp.asarray(mask), joint=True)
+        found.append([np.asarray(part) for part in done[:3]])
     for ours, theirs in zip(*found, strict=True):
         assert_allclose(theirs, ours, rtol=1e-5, atol=1e-7 * np.abs(ours).max())
 
@@ -69,14 +68,19 @@ def test_a_frozen_model_gives_the_same_on_a_device(instance, fitted, max_memory)
     _, mask, given = instance
     elsewhere = Resources(device="torch:cpu", max_memory=max_memory)
     here, there = (
+<<<<<<< HEAD
         replace(fitted.model_, resources=resources).completion(given, mask)
         for resources in (Resources(), elsewhere)
+=======
+        replace(fitted.model_, engine=engine).complete(given, mask)
+        for engine in (Landmark(), there)
+>>>>>>> posterior
     )
-    sure = (mask.sum(axis=1) >= 4) & ~here.loose
+    sure = (mask.sum(axis=1) >= 4) & here.determined
     assert_allclose(there.rows[sure], here.rows[sure], rtol=0, atol=1e-4)
     assert np.median(np.abs(there.rows - here.rows)[~mask]) < 1e-9
-    assert_array_equal(there.loose, here.loose)
-    assert np.median(np.abs(there.deviation[~mask] / here.deviation[~mask] - 1)) < 1e-6
+    assert_array_equal(there.determined, here.determined)
+    assert np.median(np.abs(there.std[~mask] / here.std[~mask] - 1)) < 1e-6
 
 
 def test_a_fit_on_a_device_recovers_the_same_rows(monkeypatch, instance):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn import get_config
@@ -18,32 +18,14 @@ from polycomplete._resources import chosen
 from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
 from polycomplete.keeping import Reported, all_or_nothing
 from polycomplete.kernels import RBF
+from polycomplete.model import Fitted
 from polycomplete.model_selection import HeldOut
 from polycomplete.sampling import Tally
 from polycomplete.scaling import column_spread
-from polycomplete.solvers import Result
 
-__all__ = ["BaseCompleter", "Fitted", "Model"]
+__all__ = ["BaseCompleter"]
 
 LARGEST = 1e307  # of an entry: differences of such numbers are numbers
-
-
-class Model(Protocol):
-    """What a fit learned: it completes further rows, each by itself."""
-
-    def complete(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the completed rows, and which of them are not determined."""
-
-
-class Fitted(NamedTuple):
-    """What a method gives back for a matrix, in the user's units."""
-
-    model: Model
-    completed: np.ndarray
-    result: Result
-    determined: np.ndarray
-    deviation: np.ndarray | None = None
-    held_out: HeldOut | None = None
 
 
 class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
@@ -220,7 +202,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         given, seen = completed[part], mask[part]
         with np.errstate(over="ignore", invalid="ignore"):
             try:
-                found = self._model().complete(given, seen)[0]
+                found = self.model_.complete(given, seen)[0]
             except np.linalg.LinAlgError:
                 found = np.full_like(given, np.nan)
             lost = ~(np.isfinite(found) | seen).all(axis=1)
@@ -229,10 +211,6 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
                 row, column = np.unravel_index(np.argmax(far), far.shape)
                 raise FarCellError(self, rows[row], columns[column], given[row, column])
         completed[part] = found
-
-    def _model(self) -> Any:
-        """Return the model as it is to be used now."""
-        return self.model_
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns that come back.
@@ -301,7 +279,8 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         if fitted.deviation is not None:
             self.cell_std_ = self._blank_deviation(completed, mask)
             self.cell_std_[part] = fitted.deviation
-        self.model_, completed[part], result, determined, _, held = fitted
+        self.model_, completed[part], held = fitted.model, fitted.completed, fitted.held_out
+        result, determined = fitted.result, fitted.determined
         if held is not None:
             columns = self._columns[held.columns]
             self.held_out_ = held._replace(rows=rows[held.rows], columns=columns)

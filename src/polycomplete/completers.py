@@ -11,16 +11,15 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from polycomplete._resources import chosen, name_of
-from polycomplete.base import Fitted
-from polycomplete.blockwise import fit_landmarks
 from polycomplete.keeping import all_or_nothing
 from polycomplete.kernels import RBF, Kernel
-from polycomplete.landmarks import Landmark, LandmarkModel, Resources
+from polycomplete.landmarks import Landmark
+from polycomplete.model import Fitted, SurfaceModel
 from polycomplete.out_of_core import BlockCompleter
 from polycomplete.penalties import Ramp, Schatten
-from polycomplete.recipe import Recipe
+from polycomplete.rows import Resources
 from polycomplete.solvers import Exact, Solver
-from polycomplete.surface import Surface, fit_surface
+from polycomplete.surface import Surface
 
 __all__ = ["Completer"]
 
@@ -89,7 +88,7 @@ class Completer(BlockCompleter):
     ----------
     result_ : Result or None
         Objective history, iterations, seconds and stop reason; None where nothing varied.
-    model_ : Surface, LandmarkModel or None
+    model_ : SurfaceModel or None
         The learned surface.
     solver_ : Solver
         The solver used.
@@ -163,7 +162,7 @@ class Completer(BlockCompleter):
             verbose=verbose,
         )
 
-    model_: Surface | LandmarkModel | None
+    model_: SurfaceModel | None
     solver_: Solver
     scale_: str | None
     residual_: np.ndarray
@@ -179,7 +178,7 @@ class Completer(BlockCompleter):
             self.residual_ = np.where(mask, given - completed, 0)
 
     def _check_params(self) -> None:
-        self._recipe(seed=0)
+        self._surface(seed=0)
 
     @property
     def _remedy(self) -> str:
@@ -192,22 +191,13 @@ class Completer(BlockCompleter):
         return super()._fit(X)
 
     def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
-        recipe = self._recipe(seed, len(X))
+        surface = self._surface(seed, len(X))
         if self._column_groups is not None:
-            recipe = replace(recipe, groups=self._column_groups[self._columns])
-        self.solver_ = recipe.solver
-        fit = fit_landmarks if isinstance(recipe.solver, Landmark) else fit_surface
-        learned = fit(X, mask, recipe)
-        surface, self.scale_ = learned.surface, learned.scale
-        self.smoothing_ = surface.smoothing
-        return Fitted(
-            model=surface,
-            completed=learned.completed,
-            result=learned.result,
-            determined=learned.determined,
-            deviation=learned.deviation,
-            held_out=learned.held_out,
-        )
+            surface = replace(surface, groups=self._column_groups[self._columns])
+        fitted = surface.fit(X, mask)
+        self.solver_, self.scale_ = surface.solver, fitted.scale
+        self.smoothing_ = fitted.smoothing
+        return fitted
 
     def _most_rows(self, n_rows: int, n_columns: int) -> int | None:
         return self._solver(n_rows).max_samples
@@ -241,7 +231,7 @@ class Completer(BlockCompleter):
         """
         matrix, mask = clone(self)._validate(X, reset=True)
         given = np.where(mask, matrix, 0.0).astype(np.float64)
-        yield from self._recipe(self._seed(), len(given)).walk(given, mask)
+        yield from self._surface(self._seed(), len(given)).walk(given, mask)
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Return how well each row lies on the learned surface: the lower, the more of an outlier.
@@ -277,9 +267,9 @@ class Completer(BlockCompleter):
         self._complete_rows(completed, mask)
         return -self.model_.distance(completed[:, self._columns])
 
-    def _recipe(self, seed: int, n_rows: int = 1) -> Recipe:
+    def _surface(self, seed: int, n_rows: int = 1) -> Surface:
         solver = self._solver(n_rows)
-        return Recipe(
+        return Surface(
             kernel=self._kernel(),
             penalty=self._penalty(solver),
             solver=solver,

@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from polycomplete import masks
-from polycomplete.rows import Span
+from polycomplete.rows import Completion
 from polycomplete.scaling import ColumnScaler, column_spread, large_groups
 
 logger = logging.getLogger("polycomplete")
@@ -45,6 +45,10 @@ WITHIN = {0.6827: 1.0, 0.9: 1.645}
 MOST = 0.8
 #: A larger share of rows that ran away on the path is no accident.
 ACCIDENTS = 0.02
+#: Of the observed range of a column: farther outside, a row ran away.
+OUTSIDE = 0.5
+#: Rounds in which deviations are calibrated, the largest factor, and rows that are enough for it.
+FITTED, LARGEST, JUDGED = 3, 1e4, 500
 #: A path that has come this far above its lowest error is not followed further.
 GIVE_UP = 1.05
 #: Spreads of the columns that differ by less than this factor need no choice of scale.
@@ -274,13 +278,22 @@ class Trial(NamedTuple):
     hidden: np.ndarray
     found: np.ndarray
 
-    def held_out(self, X: np.ndarray, spread: np.ndarray) -> HeldOut:
-        """Return the held-out entries of X and what was found for them; spreads are scaled."""
+    @property
+    def judged(self) -> np.ndarray:
+        """Some rows of which entries were held out."""
+        rows = np.flatnonzero(self.hidden.any(axis=1))
+        return rows[np.linspace(0, len(rows) - 1, min(len(rows), JUDGED)).astype(int)]
+
+    def held_out(self, X: np.ndarray, found: Completion) -> HeldOut:
+        """Return the held-out entries of X and what was found for them; completions are scaled."""
         rows, columns = np.nonzero(self.hidden)
-        found = self.scaler.undo(self.found)[self.hidden]
-        deviation = (spread * self.scaler.scale)[self.hidden]
+        completed = self.scaler.undo(found.rows)[self.hidden]
+        deviation = (found.std * self.scaler.scale)[self.hidden]
         truth = X[self.rows[rows], columns]
-        return HeldOut(self.rows[rows], columns, truth, found, deviation)
+        return HeldOut(self.rows[rows], columns, truth, completed, deviation)
+
+
+Read = Callable[[float], Completion]  # by the factor that deviations are multiplied by
 
 
 class Selection(NamedTuple):
@@ -292,15 +305,20 @@ class Selection(NamedTuple):
     trials: Sequence[Trial] = ()
 
     def calibrate(
-        self, X: np.ndarray, spread_of: Callable[[Trial], np.ndarray]
+        self, X: np.ndarray, reading: Callable[[Trial], Read]
     ) -> tuple[float, HeldOut | None]:
         """Return what deviations must be multiplied by to fit held-out entries, and these."""
         if not self.trials:
             return 1.0, None
-        parts = [trial.held_out(X, spread_of(trial)) for trial in self.trials]
-        held = HeldOut(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-        factor = calibration(held.completed - held.truth, held.deviation)
-        return factor, held._replace(deviation=held.deviation * factor)
+        factor, reads = 1.0, [reading(trial) for trial in self.trials]
+        pairs = list(zip(self.trials, reads, strict=True))
+        for last in (False,) * FITTED + (True,):  # deviations are bounded: they follow slowly
+            found = [trial.held_out(X, read(factor)) for trial, read in pairs]
+            held = HeldOut(*(np.concatenate(part) for part in zip(*found, strict=True)))
+            if not last:
+                ratio = calibration(held.completed - held.truth, held.deviation)
+                factor = float(np.clip(factor * ratio, 1 / LARGEST, LARGEST))
+        return factor, held
 
 
 @dataclass(frozen=True)
@@ -419,8 +437,7 @@ class Search:
         # A column that varies elsewhere may not vary in a sample: errors there have no unit.
         judged = hidden & (unit > 0)
         judged = judged if judged.any() else hidden
-        unit, span = np.where(unit > 0, unit, 1), Span.of(truth, visible)
-        strays = partial(span.strays, mask=visible)
+        unit, strays = np.where(unit > 0, unit, 1), partial(_outside, truth, visible)
         return follow(path, truth, judged, unit, end, patience, self.groups, strays)
 
     def _cells(self, hidden: np.ndarray) -> int:
@@ -428,6 +445,14 @@ class Search:
         if self.groups is not None:
             hidden = hidden[:, np.unique(self.groups, return_index=True)[1]]
         return int(hidden.sum())
+
+
+def _outside(X: np.ndarray, mask: np.ndarray, completed: np.ndarray) -> np.ndarray:
+    """Return which rows were completed far outside of what was observed of their columns."""
+    low = np.min(np.where(mask, X, np.inf), axis=0)
+    high = np.max(np.where(mask, X, -np.inf), axis=0)
+    far = OUTSIDE * (high - low)
+    return np.any(((completed < low - far) | (completed > high + far)) & ~mask, axis=1)
 
 
 def _varies(X: np.ndarray, mask: np.ndarray, visible: np.ndarray, scaler: ColumnScaler) -> bool:

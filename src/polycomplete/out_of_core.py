@@ -24,7 +24,7 @@ from polycomplete._optional import need
 from polycomplete.base import BaseCompleter
 from polycomplete.files.whole import refuse_taken, written_whole
 from polycomplete.keeping import all_or_nothing
-from polycomplete.landmarks import Completion
+from polycomplete.rows import Completion
 from polycomplete.sampling import Sample, Tally, training_rows
 
 __all__ = ["complete_file"]
@@ -38,8 +38,8 @@ Gathered = tuple[Any, ...]
 class BlockCompleter(BaseCompleter):
     """A completer that learns from some of the rows where there are many, and so takes blocks.
 
-    A subclass says in ``_most_rows`` how many; its model has ``completion``, as
-    :class:`polycomplete.landmarks.LandmarkModel` does.
+    A subclass says in ``_most_rows`` how many; its model takes ``columns`` and ``into``, as
+    :class:`polycomplete.model.SurfaceModel` does.
     """
 
     @all_or_nothing
@@ -145,11 +145,11 @@ class BlockCompleter(BaseCompleter):
         nothing = np.flatnonzero(~some)
         self.cell_std_ = self._blank_deviation(completed, mask)
         kept = completed[nothing], self.cell_std_[nothing]
-        into = Completion(completed, np.zeros(len(mask)), self.cell_std_, np.zeros(len(mask), bool))
-        self._model().completion(completed, mask, columns, into)
+        into = Completion(completed, self.cell_std_, np.zeros(len(mask)), np.zeros(len(mask), bool))
+        self.model_.complete(completed, mask, columns, into)
         # Rows of which nothing is known stay in the middle of the data.
         completed[nothing], self.cell_std_[nothing] = kept
-        self.row_determined_ = some & ~into.loose
+        self.row_determined_ = some & into.determined
 
 
 def added(one: Gathered, other: Gathered) -> Gathered:

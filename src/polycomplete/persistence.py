@@ -43,6 +43,7 @@ OWN = {
     "landmarks",
     "linear",
     "methods",
+    "model",
     "monomials",
     "penalties",
     "rows",

@@ -1,170 +1,186 @@
-"""The surface of all completed rows, and completing new ones against them."""
+"""A surface: kernel, penalty and solver composed, and how it is fitted.
+
+Plain arrays in, plain arrays out; every column here has observed entries that vary, every row has
+at least one observed entry. The estimators of :mod:`polycomplete.completers` take care of the rest.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property, partial
+import time
+from collections.abc import Iterator
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from polycomplete._resources import blas_threads, blas_threads_for
-from polycomplete.kernels import Kernel, typical_distance
-from polycomplete.model_selection import Trial
-from polycomplete.recipe import Learned, Recipe
-from polycomplete.rows import (
-    LOOSE,
-    RowEnergy,
-    Span,
-    bring_back,
-    candidates,
-    deviations_in_place,
-    evenly,
-)
-from polycomplete.scaling import ColumnScaler
-from polycomplete.solvers.base import stages
-from polycomplete.solvers.lift import row_energy
+from polycomplete.kernels import Kernel
+from polycomplete.model import Fitted, SurfaceModel
+from polycomplete.model_selection import Read, Search, Selection, Trial
+from polycomplete.penalties import Schatten
+from polycomplete.rows import EVEN, Completion, Resources
+from polycomplete.scaling import ColumnScaler, refuse_unsquarable
+from polycomplete.solvers import Result, Solver
 
-#: Usual energies of a row: one with more is far from the surface.
-DOUBT = 100.0
+Problem = Any  # what a solver poses
 
 
 @dataclass(frozen=True)
 class Surface:
-    """A learned surface: complete rows, and what is needed to complete further ones.
+    """What to fit: the parts of a method, put together by an estimator."""
 
-    Attributes
-    ----------
-    scaler : ColumnScaler
-        From the user's units to those of ``rows``.
-    kernel : Kernel
-        Resolved.
-    rows : ndarray of shape (n, m)
-        The completed training rows, scaled.
-    smoothing : float
-        Relative to the mean of k(x, x).
-    typical : float
-        The median energy of a training row given the others.
-    span : Span
-        The observed range of each column, scaled.
-    """
-
-    scaler: ColumnScaler
     kernel: Kernel
-    rows: np.ndarray
-    smoothing: float
-    typical: float
-    span: Span
+    penalty: Schatten
+    solver: Solver
+    scale: str | None
+    smoothing: float | str
+    noise: float | None
+    seed: int
+    resources: Resources = field(default_factory=Resources)
+    groups: np.ndarray | None = None  # columns with the same number are held out together
 
-    def complete(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Complete each row by itself; return the rows and which of them are ambiguous."""
-        assert self._energies  # learned now, by as many threads as there are
-        with blas_threads(1):  # several share rows in ways that change their bits
-            scaled = self.scaler.apply(np.where(mask, X, self.scaler.centre))
-            completed, ambiguous = self._find(scaled, mask)
-            outside, wild = self.bring_back(completed, mask)
-            return self.scaler.undo(completed), ambiguous | outside | wild
+    def __post_init__(self) -> None:
+        """Refuse what cannot be fitted, in the words of the estimators' parameters."""
+        for name, kind in (("kernel", Kernel), ("penalty", Schatten), ("solver", Solver)):
+            given = getattr(self, name)
+            if not isinstance(given, kind):
+                raise TypeError(f"{name} must be a {kind.__name__} object, got {given!r}.")
+        if self.smoothing != "auto" and not _positive(self.smoothing):
+            raise ValueError(
+                f'smoothing must be "auto" or a positive number, got {self.smoothing!r}.'
+            )
+        if self.noise is not None and not _positive(self.noise):
+            raise ValueError(f"noise must be None or a positive number, got {self.noise!r}.")
 
-    def bring_back(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Complete scaled rows that ran away once more, at coarser and coarser smoothings."""
-        least = self.smoothing * float(np.mean(self.kernel.diagonal(self.rows)))
-
-        def doubtful(rows: np.ndarray) -> np.ndarray:
-            return np.asarray(evenly(self._energies[-1], rows) > DOUBT * max(self.typical, least))
-
-        ways = [lambda who, level=level: self._find(X[who], mask[who], level)[0]
-                for level in range(len(self._energies), 0, -1)]  # fmt: skip
-        return bring_back(self.span, X, mask, doubtful, ways)
-
-    def _find(
-        self, X: np.ndarray, mask: np.ndarray, level: int | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Complete scaled rows, down to one of the models; say which are ambiguous."""
-        found = candidates(self._energies[:level], X, mask, self.rows, k=10, steps=6)
-        unit = typical_distance(self.rows, np.ones_like(self.rows, dtype=bool))
-        return found.blend(self.typical, unit)
-
-    def distance(self, X: np.ndarray) -> np.ndarray:
-        """Return how far complete rows lie from the surface: their energy, in usual energies."""
-        least = self.smoothing * float(np.mean(self.kernel.diagonal(self.rows)))
-        energy = self._energies[-1]
-        with blas_threads(1):
-            E = evenly(energy, self.scaler.apply(X))
-        return np.maximum(E, 0) / max(self.typical, least)
-
-    @cached_property
-    def _energies(self) -> list[RowEnergy]:
-        """The models a new row walks down, learned when the first new row comes."""
-        unit = float(np.mean(self.kernel.diagonal(self.rows)))
-        ladder = stages(max(1e-3, self.smoothing), self.smoothing)[::-2][::-1]
-        with blas_threads_for(len(self.rows)):
-            return [row_energy(self.kernel, self.rows, unit * s, in_place=False) for s in ladder]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in vars(self).items() if key != "_energies"}
-
-
-def fit_surface(X: np.ndarray, mask: np.ndarray, recipe: Recipe) -> Learned:
-    """Complete a matrix with a solver that sees all rows at once.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, m)
-        float64; missing entries may hold anything.
-    mask : ndarray of bool, shape (n, m)
-        True where observed.
-    recipe : Recipe
-        The method.
-
-    Returns
-    -------
-    Learned
-
-    Examples
-    --------
-    >>> from polycomplete import RBF, Exact, Schatten, datasets, masks, metrics
-    >>> from polycomplete.recipe import Recipe
-    >>> X = datasets.make_polynomial_manifold(80, 10, random_state=0)
-    >>> mask = masks.uniform(X.shape, 0.7, random_state=0)
-    >>> recipe = Recipe(RBF(), Schatten(), Exact(), "auto", "auto", None, seed=0)
-    >>> learned = fit_surface(X, mask, recipe)
-    >>> metrics.rse(X, learned.completed, mask) < 0.1, learned.scale
-    (True, 'sqrt')
-    """
-    with blas_threads_for(len(X)):
-        scaler, problem, result, chosen = recipe.solve(X, mask)
-        kernel = result.kernel or problem.kernel
-        rows, gamma = result.X, chosen.smoothing * problem.unit
-        span = Span.of(problem.X, mask)
-        outside, wild = np.zeros((2, len(X)), dtype=bool)
-        strays = span.strays(rows, mask)
-        if strays.any() and not strays.all():
-            rows, kept = rows.copy(), rows[~strays]
-            typical = float(np.median(row_energy(kernel, kept, gamma).left_out(kept)))
-            # By the other rows alone: one that ran away supports itself.
-            others = Surface(scaler, kernel, kept, chosen.smoothing, typical, span)
-            some = rows[strays]
-            outside[strays], wild[strays] = others.bring_back(some, mask[strays])
-            rows[strays] = some
-        energy = row_energy(kernel, rows, gamma)
-        typical = float(np.median(energy.left_out(rows)))
-        spread, reach = deviations_in_place(energy, rows, mask, max(typical, gamma))
-        far = reach > LOOSE * typical_distance(rows, np.ones_like(mask))
-        factor, held_out = chosen.calibrate(X, partial(_trial_spread, kernel, gamma))
-        spread = np.maximum(spread * factor, np.where(wild[:, None] & ~mask, span.width, 0.0))
-        return Learned(
-            surface=Surface(scaler, kernel, rows, chosen.smoothing, typical, span),
+    def fit(self, X: np.ndarray, mask: np.ndarray) -> Fitted:
+        """Choose on held-out entries, minimize, and complete each row by a model without it."""
+        started = time.perf_counter()
+        with self.solver.working(self.resources, len(X)) as resources:
+            here = replace(self, resources=resources)
+            chosen = here.select(X, mask)
+            scaler = ColumnScaler.fit(X, mask, chosen.scale, self.groups)
+            Z = scaler.apply_observed(X, mask)
+            problem, result, smoothing = here.minimize(Z, mask, chosen, started)
+            factor, held_out = chosen.calibrate(X, partial(here.read, problem, smoothing))
+            found = here.out_of_sample(problem, result.X, smoothing, factor)
+            rows = found.rows if self.solver.blend and self.noise is None else result.X
+            posterior = self.solver.learn(problem, rows, smoothing)
+        posterior = replace(posterior, factor=factor, packing=EVEN)
+        return Fitted(
+            model=SurfaceModel(scaler, posterior, smoothing, self.resources),
             completed=scaler.undo(rows),
             result=result,
-            scale=chosen.scale,
-            determined=~(result.ambiguous | outside | wild | far),
-            deviation=spread * scaler.scale,
+            determined=found.determined,
+            deviation=found.std * scaler.scale,
             held_out=held_out,
+            scale=chosen.scale,
+            smoothing=smoothing,
         )
 
+    @property
+    def search(self) -> Search:
+        """What chooses scale and smoothing."""
+        return Search(self, self.scale, self.smoothing, self.seed, self.groups)
 
-def _trial_spread(kernel: Kernel, gamma: float, trial: Trial) -> np.ndarray:
-    """Return the deviations of what choosing found, where entries were missing or hidden."""
-    energy = row_energy(kernel, trial.found, gamma)
-    budget = max(float(np.median(energy.left_out(trial.found))), gamma)
-    return deviations_in_place(energy, trial.found, trial.visible, budget)[0]
+    def select(self, X: np.ndarray, mask: np.ndarray) -> Selection:
+        """Choose scale and smoothing, on as many rows as the solver wants for that."""
+        sample = self.solver.rows_to_choose_by(mask, self.seed)
+        if sample is None or len(sample) == len(X):
+            return self.search.select(X, mask)
+        chosen = self.search.select(X[sample], mask[sample])
+        trials = [trial._replace(rows=sample) for trial in chosen.trials]
+        return chosen._replace(init=None, trials=trials)
+
+    def minimize(
+        self, Z: np.ndarray, mask: np.ndarray, chosen: Selection, started: float
+    ) -> tuple[Problem, Result, float]:
+        """Solve the problem of scaled rows; return it, the result, and the smoothing reached."""
+        solver, smoothing = copy(self.solver), chosen.smoothing
+        if solver.time_limit is not None:  # of the fit, the choosing included
+            solver.time_limit = max(0.0, solver.time_limit - (time.perf_counter() - started))
+        problem = self.pose(Z, mask)
+        result = solver.solve(problem, smoothing, chosen.init)
+        if result.stop in ("time_limit", "callback") and result.smoothings:
+            smoothing = result.smoothings[-1]  # as far as it came
+        return replace(problem, kernel=result.kernel or problem.kernel), result, smoothing
+
+    def out_of_sample(
+        self, problem: Problem, X: np.ndarray, smoothing: float, factor: float
+    ) -> Completion:
+        """Complete jointly completed rows, each by a model without it."""
+        whole, mask = Completion.blank(X), problem.mask
+        for rows, posterior, exclude in self.solver.without(problem, X, smoothing):
+            found = replace(posterior, factor=factor).complete(
+                X[rows], mask[rows], exclude=exclude, joint=True, run=self.resources.mapping
+            )
+            whole.store(rows, found)
+        return whole
+
+    def read(self, problem: Problem, smoothing: float, trial: Trial) -> Read:
+        """Return how held-out entries are completed by models of their trial, given a factor."""
+        visible, X = trial.visible, trial.found
+        posed = self.pose(np.where(visible, X, 0.0), visible)
+        posed, parts = replace(posed, kernel=problem.kernel), []
+        for fold, posterior, exclude in self.solver.without(posed, X, smoothing):
+            inside = np.flatnonzero(np.isin(fold, trial.judged))
+            some, own = fold[inside], None if exclude is None else exclude[inside]
+            if len(some):
+                minima = posterior.minima(X[some], visible[some], exclude=own, joint=True)
+                parts.append((some, posterior, minima, own))
+
+        def read(factor: float) -> Completion:
+            whole = Completion.blank(X)
+            for some, posterior, minima, own in parts:
+                found = replace(posterior, factor=factor).read(minima, visible[some], exclude=own)
+                whole.store(some, found)
+            return whole
+
+        return read
+
+    @property
+    def path_end(self) -> float:
+        """Where the path ends that choosing follows; 0 where the solver has none."""
+        return self.solver.path_end
+
+    @property
+    def default_smoothing(self) -> float:
+        """Where "auto" ends on data without noise."""
+        return float(self.solver.default_smoothing)
+
+    @property
+    def time_limit(self) -> float | None:
+        """Seconds that a fit may take."""
+        return self.solver.time_limit
+
+    def pose(self, Z: np.ndarray, mask: np.ndarray) -> Problem:
+        """Return the problem on scaled rows, with every "auto" of the parts resolved."""
+        refuse_unsquarable(Z, 1e-100, 1e100)
+        return self.solver.pose(
+            X=Z,
+            mask=mask,
+            kernel=self.kernel.resolve(Z, mask),
+            penalty=self.penalty.resolve(Z, mask),
+            noise=self.noise,
+            resources=self.resources,
+            seed=self.seed,
+        )
+
+    def path(
+        self, X: np.ndarray, mask: np.ndarray, time_limit: float | None = None
+    ) -> Iterator[tuple[float, np.ndarray]]:
+        """Yield smoothings and completed rows, from coarse to fine."""
+        return self.solver.path(self.pose(X, mask), time_limit)
+
+    def walk(self, X: np.ndarray, mask: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
+        """Yield the smoothing and the completed matrix, in the user's units, as the path goes."""
+        scaler = ColumnScaler.fit(X, mask, self.search.scales(X, mask)[0], self.groups)
+        with self.solver.working(self.resources, len(X)) as resources:
+            path = replace(self, resources=resources).path(scaler.apply_observed(X, mask), mask)
+            for smoothing, rows in path:
+                yield smoothing, scaler.undo(rows)
+
+
+def _positive(value: object) -> bool:
+    return isinstance(value, Real) and 0 < float(value) < float("inf")

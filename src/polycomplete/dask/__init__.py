@@ -25,7 +25,7 @@ from sklearn.base import clone
 
 from polycomplete._optional import need
 from polycomplete.dask.learning import look_and_learn
-from polycomplete.landmarks import LandmarkModel
+from polycomplete.model import SurfaceModel
 from polycomplete.out_of_core import added, complete_block, is_fitted, naming
 
 __all__ = ["complete_parquet", "connected", "fit", "transform"]
@@ -179,7 +179,7 @@ def _lean(completer: Any) -> Any:
     if getattr(light, "method_", None) is not None:  # of a TableCompleter
         light.method_ = _lean(light.method_)
     model = getattr(light, "model_", None)
-    if isinstance(model, LandmarkModel):
+    if isinstance(model, SurfaceModel):
         light.model_ = replace(model, resources=replace(model.resources, n_jobs=1))
     return light
 

@@ -1,7 +1,6 @@
-"""The landmark solver: the surface through a few rows, every row completed by itself."""
+"""The surface through a few rows, every row completed independently."""
 
 from polycomplete.landmarks.landmark import Landmark
-from polycomplete.landmarks.model import Completion, LandmarkModel
-from polycomplete.landmarks.problem import LandmarkProblem, Resources
+from polycomplete.landmarks.problem import LandmarkProblem
 
-__all__ = ["Completion", "Landmark", "LandmarkModel", "LandmarkProblem", "Resources"]
+__all__ = ["Landmark", "LandmarkProblem"]

@@ -9,17 +9,19 @@ waits. In the end rows in the wrong place are started again.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from copy import copy
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 from polycomplete._arrays import Array, median
 from polycomplete._checks import check_numbers
 from polycomplete.kernels import Kernel
-from polycomplete.landmarks.problem import LandmarkProblem, Resources, ladder
+from polycomplete.landmarks.problem import JUDGE, LandmarkProblem
 from polycomplete.penalties import Schatten
-from polycomplete.rows import Holes, RowEnergy, retry
+from polycomplete.rows import Holes, Posterior, Resources, folds, restart, settle, spreads
+from polycomplete.sampling import training_rows
 from polycomplete.solvers.base import (
     Callback,
     Monitor,
@@ -36,6 +38,8 @@ SETTLED = 0.25  # squared movement of a row in units of the smoothing at which i
 SLOWEST, BRISK, FASTEST = 0.25, 0.5, 3.0  # of the planned speed; BRISK where it need not be exact
 NOISY = 1e-6  # a last smoothing above this is that of data with noise: they need not be exact
 FIRST = 5  # sweeps before the movement tells anything
+HALVES, FOLDS = 2, 5  # parts of the rows for restarts, and of a fit: each is judged by the others
+ENTRIES, FEWEST = 25_000, 400  # observed entries, and rows, that are enough to choose by
 BRIEF = 3  # sweeps at the last smoothing before restarts
 NEAR = 1e3  # so many times coarser than a completion to begin with, rows still find their place
 STICKY = 3e-4  # smoothing: above, a row has one place only and is not stuck in another
@@ -90,6 +94,7 @@ class Landmark(Solver):
 
     default_smoothing = 1e-7
     path_end = 1e-7
+    blend = True
 
     def __init__(
         self,
@@ -147,6 +152,32 @@ class Landmark(Solver):
         self.check()
         given = None if isinstance(self.n_landmarks, str) else int(self.n_landmarks)
         return LandmarkProblem(X, mask, kernel, penalty, given, resources, seed)
+
+    def working(self, resources: Resources, n_rows: int) -> AbstractContextManager[Resources]:
+        """Give threads that map over blocks of rows."""
+        return resources.pool()
+
+    def rows_to_choose_by(self, mask: np.ndarray, seed: int) -> np.ndarray | None:
+        """Return the rows on which scale and smoothing are chosen, more of rows with few entries.
+
+        There are twice as many rows as columns: fewer could not show all directions of wide rows,
+        and would ask for another smoothing.
+        """
+        m = mask.shape[1]
+        enough = max(FEWEST, 2 * m, int(ENTRIES / max(mask.mean() * m, 1.0)))
+        return training_rows(mask, enough, seed + 1)
+
+    def learn(self, problem: LandmarkProblem, X: np.ndarray, smoothing: float) -> Posterior:
+        """Return what completed rows show of further ones, with as many landmarks as they need."""
+        return problem.learn(X, smoothing, np.arange(len(X)))
+
+    def without(
+        self, problem: LandmarkProblem, X: np.ndarray, smoothing: float
+    ) -> Iterator[tuple[np.ndarray, Posterior, None]]:
+        """Yield the rows of each fold, and what the others show of them."""
+        for part in folds(len(X), FOLDS, np.random.default_rng(problem.seed)):
+            others = np.setdiff1d(np.arange(len(X)), part)
+            yield part, problem.learn(X, smoothing, others if len(others) else part), None
 
     def path(
         self, problem: LandmarkProblem, time_limit: float | None = None
@@ -267,25 +298,34 @@ class SweepRun:
         spectrum = problem.spectrum(Y, self.count, self.rng)
         energy, self.smoothing = spectrum.energy(gamma), smoothing
         self.before = self.X
-        self.X, E, self.damping = self.holes.settle(energy, Y, self.damping, run=problem.run)
+        self.X, E, self.damping, _ = settle(energy, Y, self.holes, self.damping, run=problem.run)
         self.count = problem.more(self.count, spectrum, gamma, GROW)
         self.monitor.note(float(xp.mean(E)), smoothing)
         squared = xp.sum((self.X - self.before) ** 2, axis=1) * problem.kernel.metric(self.X)[0]
         return median(squared) / gamma
 
     def restart(self, smoothing: float) -> int:
-        """Start rows again; return how many moved."""
-        X, problem = self.X, self.problem
-        gammas = [problem.gamma(step) for step in ladder(smoothing)]
-
-        def learn(rows: Array) -> list[RowEnergy]:
-            count = min(self.count, rows.shape[0])
-            some = array_namespace(X).take(X, rows, axis=0)
-            spectrum = problem.spectrum(some, count, self.rng, self.device.get(rows))
-            return [spectrum.energy(gamma) for gamma in gammas]
-
-        mask, packing, run = self.holes.mask, self.holes.packing, problem.run
-        self.X, moved = retry(learn, X, mask, gammas[-1], self.rng, packing, run)
+        """Start rows again, judged by what the others show; return how many moved."""
+        problem, gamma = self.problem, self.problem.gamma(max(smoothing, JUDGE))
+        X, moved = self.X, 0
+        xp, where, spread = array_namespace(X), device(X), spreads(X)
+        better = xp.asarray(X, copy=True)
+        for part in folds(X.shape[0], HALVES, self.rng):
+            others = np.setdiff1d(np.arange(X.shape[0]), part)
+            if not len(others):
+                break
+            at = xp.asarray(part, device=where)
+            pool, rows = (
+                xp.take(X, xp.asarray(others, device=where), axis=0),
+                xp.take(X, at, axis=0),
+            )
+            spectrum = problem.spectrum(pool, min(self.count, len(others)), self.rng, others)
+            energy, packing = spectrum.energy(gamma), self.holes.packing
+            posterior = Posterior(energy, pool, spread, gamma, packing=packing)
+            seen = xp.take(self.holes.mask, at, axis=0)
+            better[at, :], more = restart(posterior, rows, seen, gamma, run=problem.run)
+            moved += more
+        self.X = better
         self.damping = self.X[:, 0] * 0 + 0.1
         logger.info("%.1f s: started %d rows again", self.monitor.seconds, moved)
         return moved

@@ -8,10 +8,10 @@ import numpy as np
 
 from polycomplete._messages import showing
 from polycomplete._resources import blas_threads_for
-from polycomplete.base import Model
 from polycomplete.keeping import all_or_nothing
 from polycomplete.kernels import RBF, Kernel
 from polycomplete.methods.solved import Scaled, SolvedCompleter
+from polycomplete.model import Model
 from polycomplete.solvers import KernelFactorisation, partial_solve
 from polycomplete.solvers.base import Callback, Result
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from polycomplete._resources import blas_threads, blas_threads_for
-from polycomplete.base import BaseCompleter, Fitted, Model
+from polycomplete.base import BaseCompleter
+from polycomplete.model import Fitted, Model
 from polycomplete.scaling import ColumnScaler, refuse_unsquarable
 from polycomplete.solvers import Result
 

@@ -12,16 +12,22 @@ completed one by one, tried from several starts, and given to users as new rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from math import gcd
+from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import array_namespace, device
+from array_api_compat import array_namespace, device, is_numpy_array
 
 from polycomplete._arrays import Array
+from polycomplete._resources import TILE
 from polycomplete.kernels import Kernel
 from polycomplete.linear import eigenpairs
+
+CACHED = 7.5e5  # bytes of derivatives that are worked on at a time
+PRODUCTS = 8  # of conjugate gradients that matrices are weighed against: rough steps take more
 
 
 @dataclass(frozen=True)
@@ -69,59 +75,139 @@ class RowEnergy:
         """Return the energy of each of the rows that it was learned from, given the others."""
         return np.maximum(self.value(X, np.arange(len(X))), 0)
 
-    def value(self, X: Array, who: np.ndarray | None = None) -> Array:
+    def value(self, X: Array, exclude: Array | None = None) -> Array:
         """Return the energy of each row.
 
-        ``who`` names the landmark each row of X takes the place of, which then does not count.
+        ``exclude`` names the landmark each row of X takes the place of, which then does not count.
         """
         K = self.kernel.gram(X, self.landmarks)
         P = K @ self.factor
         E = self.kernel.diagonal(X) - array_namespace(X).linalg.vecdot(P, P)
-        if who is not None:
-            assert self.own is not None
-            E = E + np.sum(K * self.own[who], axis=1) ** 2
-        return E
+        return E if exclude is None else E + self._excluded(K, exclude) ** 2
 
-    def expand(self, X: np.ndarray, who: np.ndarray | None = None) -> Expansion:
-        """Return the energy of each row with its first and (Gauss–Newton) second derivatives."""
-        L, F = self.landmarks, self.factor
-        n, m = X.shape
-        K = self.kernel.gram(X, L)
-        S, T = self.kernel.slopes(X, L, K)
-        origin = L.mean(axis=0) if S is T else 0.0  # then only differences of rows count
-        S, T = np.broadcast_to(S, K.shape), np.broadcast_to(T, K.shape)
-        P = K @ F
-        L, Y = L - origin, X - origin
-        # J[i, a] = ∂(Fᵀk(L, xᵢ))/∂xᵢₐ, all rows and coordinates in one product.
-        J = ((S[:, None, :] * L.T[None]).reshape(n * m, -1) @ F).reshape(n, m, -1)
-        J -= Y[:, :, None] * (T @ F)[:, None, :]
-        E = self.kernel.diagonal(X) - array_namespace(X).linalg.vecdot(P, P)
-        gradient = self.kernel.diagonal_slope(X)[:, None] * X - (J @ P[:, :, None])[:, :, 0]
+    def _excluded(self, K: Array, exclude: Array) -> Array:
+        """Return what each row's own landmark explains of it, signed."""
+        xp = array_namespace(K)
+        return xp.linalg.vecdot(K, xp.take(self.own, exclude, axis=0))
+
+    def expand(self, X: Array, holes: Array, exclude: Array | None = None) -> Quadratic:
+        """Return the energy of each row to second order (Gauss–Newton) in some columns, (g, k)."""
+        xp, kernel, L = array_namespace(X), self.kernel, self.landmarks
+        K = kernel.gram(X, L)
+        s, t = kernel.slopes(X, L, K)
+        if s is not t:
+            s, t = K * 0 + s, K * 0 + t
+        P, x = K @ self.factor, xp.take_along_axis(X, holes, axis=1)
+        JJ, JP = self._explain(x, holes, s, t, P)
+        E = kernel.diagonal(X) - xp.linalg.vecdot(P, P)
+        if exclude is not None:
+            w, c = xp.take(self.own, exclude, axis=0), self._excluded(K, exclude)
+            pull = xp.take_along_axis((s * w) @ L, holes, axis=1)
+            pull -= xp.linalg.vecdot(t, w)[:, None] * x
+            E, JP = E + c**2, JP - c[:, None] * pull
+            JJ -= pull[:, :, None] * pull[:, None, :]
+        return self._quadratic(X, x, E, JJ, JP)
+
+    def _quadratic(self, X: Array, x: Array, E: Array, JJ: Array, JP: Array) -> Quadratic:
+        """Add the terms of k(x, x) to what the landmarks explain."""
+        xp = array_namespace(X)
         a, b = self.kernel.metric(X)
-        added = [np.sqrt(b)[:, None] * X] if np.any(b) else []
-        if who is not None:
-            assert self.own is not None
-            B = self.own[who]
-            s = np.sum(K * B, axis=1)
-            Js = (S * B) @ L - np.sum(T * B, axis=1)[:, None] * Y
-            E = E + s * s
-            gradient += Js * s[:, None]
-            added.append(Js)
-        U = np.stack(added, axis=2) if added else J[:, :, :0]
-        return Expansion(E, 2 * gradient, np.maximum(a, self.least), J, U)
+        if bool(xp.any(b > 0)):
+            JJ = JJ - b[:, None, None] * x[:, :, None] * x[:, None, :]
+        gradient = 2 * (self.kernel.diagonal_slope(X)[:, None] * x - JP)
+        return Quadratic(E, gradient, xp.clip(a, self.least, None), JJ)
+
+    def _explain(self, x: Array, holes: Array, s: Array, t: Array, P: Array) -> tuple[Array, Array]:
+        """Return JJᵀ and JP of each row, J the derivatives of ``P = Fᵀk(L, x)`` in its holes.
+
+        Rows go a few at a time, as many each time, so that their derivatives stay in the cache.
+        """
+        xp, F, by_column = array_namespace(x), self.factor, self.landmarks.T
+        (g, k), (r, q) = x.shape, F.shape
+        JJ = xp.empty((g, k, k), dtype=x.dtype, device=device(x))
+        JP = xp.empty((g, k), dtype=x.dtype, device=device(x))
+        for some in slices(g, k, r) if is_numpy_array(x) else [slice(0, g)]:
+            columns = xp.reshape(holes[some, :], (-1,))
+            pull = xp.reshape(xp.take(by_column, columns, axis=0), (-1, k, r))
+            if s is t:  # then only differences of rows count: keep their digits
+                pull -= x[some, :, None]
+                pull *= s[some, None, :]
+            else:
+                pull *= s[some, None, :]
+                pull -= x[some, :, None] * t[some, None, :]
+            J = xp.reshape(xp.reshape(pull, (-1, r)) @ F, (pull.shape[0], k, q))
+            # By a copy: NumPy would take a routine for J Jᵀ that is slow where J is small.
+            JJ[some, :, :] = J @ xp.matrix_transpose(xp.asarray(J, copy=True))
+            JP[some, :] = (J @ P[some, :, None])[:, :, 0]
+        return JJ, JP
+
+    def product(self, X: Array, free: Array, exclude: Array | None = None) -> Curvature:
+        """Return the same in all columns where ``free`` is 1, as a product: no matrix of a row."""
+        xp, kernel, L, F = array_namespace(X), self.kernel, self.landmarks, self.factor
+        K = kernel.gram(X, L)
+        s, t = kernel.slopes(X, L, K)
+        origin = xp.mean(L, axis=0) if s is t else xp.zeros_like(L[0, :])
+        P, L, Y = K @ F, L - origin, X - origin
+        Q = P * kernel.decay if kernel.decay else (K * 0 + t) @ F
+        a, b = kernel.metric(X)
+        a = xp.clip(a, self.least, None)
+        pulled, length = Q @ F.T, xp.sum(Q * Q, axis=1)
+        short = 2 * F.shape[1] > F.shape[0]
+        own, E = X * 0, kernel.diagonal(X) - xp.linalg.vecdot(P, P)
+        gradient = kernel.diagonal_slope(X)[:, None] * X
+        gradient -= (s * (P @ F.T)) @ L - xp.sum(P * Q, axis=1)[:, None] * Y
+        if exclude is not None:
+            w, c = xp.take(self.own, exclude, axis=0), self._excluded(K, exclude)
+            own = (s * w) @ L - xp.linalg.vecdot(K * 0 + t, w)[:, None] * Y
+            E, gradient = E + c**2, gradient + c[:, None] * own
+
+        def product(V: Array) -> Array:
+            """Return Hv/2 of each row, with Jᵀv = Fᵀ(s Lv) − (y·v) q."""
+            W, along = s * (V @ L.T), xp.sum(V * Y, axis=1)
+            back = W @ self.inverse if short else (W @ F) @ F.T
+            back = back - along[:, None] * pulled
+            along = xp.sum(W * pulled, axis=1) - along * length
+            out = a[:, None] * V - (s * back) @ L + along[:, None] * Y
+            out = out + (b * xp.sum(V * X, axis=1))[:, None] * X
+            return free * (out + xp.sum(V * own, axis=1)[:, None] * own)
+
+        return Curvature(E, 2 * free * gradient, a, product)
+
+    def prefers_products(self, holes: int, columns: int) -> bool:
+        """Return whether products take clearly fewer operations than matrices of rows.
+
+        Not counted is that a product with F Fᵀ may take fewer: at a tie, exact steps are better.
+        """
+        r, q = self.factor.shape
+        matrices = 2 * r * q * holes + 2 * q * holes**2 + holes**3
+        return PRODUCTS * 4 * (r * columns + r * q) < matrices
+
+
+def slices(g: int, k: int, landmarks: int) -> Iterator[slice]:
+    """Yield slices of g rows with k holes whose derivatives stay in the cache.
+
+    All are equally long, for the bits of a product depend on its shape: some rows come again.
+    They depend on the place too, unless the holes of a slice are whole tiles, or one row's.
+    """
+    size = -(-g // max(1, round(8 * g * k * landmarks / CACHED)))
+    if g % TILE == 0:
+        whole = TILE // gcd(TILE, k)
+        size = size // whole * whole or (whole if k < TILE else 1)
+    for begin in range(0, g, size):
+        yield slice(min(begin, g - size), min(begin, g - size) + size)
 
 
 @dataclass(frozen=True)
 class Quadratic:
-    """The energy of rows to second order: ``H = 2 (a I − explained)`` for each row.
+    """The energy of rows to second order in their holes: ``H = 2 (a I − explained)`` for each row.
 
     Attributes
     ----------
-    energy, gradient : arrays of shape (n,) and (n, m)
+    energy, gradient : arrays of shape (g,) and (g, k)
         Value and gradient.
-    a : array of shape (n,)
+    a : array of shape (g,)
         The metric of the kernel, not below the smallest that counts.
-    explained : array of shape (n, m, m)
+    explained : array of shape (g, k, k)
         What the landmarks explain of it.
     """
 
@@ -130,71 +216,27 @@ class Quadratic:
     a: Array
     explained: Array
 
-    def hessian(self, mask: Array, damping: float | Array) -> Array:
-        """Return the Gauss–Newton matrix of the missing entries; a one for each observed entry.
+    def hessian(self, padding: Array, damping: float | Array) -> Array:
+        """Return the Gauss–Newton matrix; a one for each column that is padding.
 
         ``damping`` is added in units of the kernel's metric.
         """
         xp = array_namespace(self.a)
-        free = xp.astype(~mask, self.a.dtype)
+        free = xp.astype(~padding, self.a.dtype)
         H = self.explained * (-2 * free)[:, :, None]
         H *= free[:, None, :]
-        own = xp.where(mask, 1.0, (2 * self.a * (1 + damping))[:, None])
-        at = xp.arange(mask.shape[1], device=device(H))
-        H[:, at, at] += own
+        at = xp.arange(padding.shape[1], device=device(H))
+        H[:, at, at] += xp.where(padding, 1.0, (2 * self.a * (1 + damping))[:, None])
         return H
 
-    def step(self, mask: Array, damping: Array) -> Array:
-        """Return the damped Newton step of the missing entries; zero for observed ones."""
-        xp = array_namespace(self.a)
-        slope = xp.where(mask, 0.0, -self.gradient)
-        return xp.linalg.solve(self.hessian(mask, damping), slope[:, :, None])[:, :, 0]
 
+class Curvature(NamedTuple):
+    """The same in all columns, with the product ``v ↦ Hv/2`` in the place of a matrix."""
 
-@dataclass(frozen=True)
-class Expansion:
-    """The same with factors: ``H = 2 (a I − J Jᵀ + U Uᵀ)`` for each row.
-
-    Attributes
-    ----------
-    energy, gradient : ndarrays of shape (n,) and (n, m)
-        Value and gradient.
-    a : ndarray of shape (n,)
-        The metric of the kernel, not below the smallest that counts.
-    J, U : ndarrays of shape (n, m, q) and (n, m, few)
-        What the landmarks explain, and what is added back.
-    """
-
-    energy: np.ndarray
-    gradient: np.ndarray
-    a: np.ndarray
-    J: np.ndarray
-    U: np.ndarray
-
-    @cached_property
-    def multiplied(self) -> Quadratic:
-        """The same with the factors multiplied."""
-        explained = self.J @ self.J.transpose(0, 2, 1)
-        if self.U.shape[2]:
-            explained -= self.U @ self.U.transpose(0, 2, 1)
-        return Quadratic(self.energy, self.gradient, self.a, explained)
-
-    def hessian(self, mask: np.ndarray, damping: float | np.ndarray) -> np.ndarray:
-        """Return the Gauss–Newton matrix of the missing entries, as :class:`Quadratic` does."""
-        return self.multiplied.hessian(mask, damping)
-
-    def step(self, mask: np.ndarray, damping: np.ndarray) -> np.ndarray:
-        """Return the damped Newton step of the missing entries; zero for observed ones."""
-        if mask.shape[1] <= self.J.shape[2] + self.U.shape[2]:
-            return self.multiplied.step(mask, damping)
-        # Woodbury's identity: matrices of q × q instead of m × m.
-        g = np.where(mask, 0.0, self.gradient)[:, :, None]
-        W = np.where(mask[:, :, None], 0.0, np.concatenate([self.J, self.U], axis=2))
-        sign = np.where(np.arange(W.shape[2]) < self.J.shape[2], -1.0, 1.0)
-        c = (self.a * (1 + damping))[:, None, None]
-        turned = W.transpose(0, 2, 1)
-        inner = np.linalg.solve(turned @ W / c + np.diag(sign), turned @ g)
-        return -((g - W @ inner / c) / (2 * c))[:, :, 0]
+    energy: Array
+    gradient: Array
+    a: Array
+    product: Callable[[Array], Array]
 
 
 def learn(kernel: Kernel, X: np.ndarray, gamma: float, in_place: bool = True) -> RowEnergy:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from sklearn.base import BaseEstimator
 
 from polycomplete.kernels import Kernel
 from polycomplete.penalties import Schatten
+from polycomplete.rows import Posterior, Resources
 
 logger = logging.getLogger("polycomplete")
 
@@ -162,6 +164,29 @@ class Solver(BaseEstimator):
     time_limit: float | None = None
     #: Rows that the surface is learned from at most; None for all.
     max_samples: int | None = None
+    #: Whether a completion of a fit is the mean of what its row's posterior says.
+    blend: bool = False
+
+    def working(self, resources: Resources, n_rows: int) -> AbstractContextManager[Resources]:
+        """Return a context in which so many rows are worked on."""
+        raise NotImplementedError
+
+    def rows_to_choose_by(self, mask: np.ndarray, seed: int) -> np.ndarray | None:
+        """Return the rows on which scale and smoothing are chosen; None for all."""
+        return None
+
+    def learn(self, problem: Any, X: np.ndarray, smoothing: float) -> Posterior:
+        """Return what completed rows show of further ones."""
+        raise NotImplementedError
+
+    def without(
+        self, problem: Any, X: np.ndarray, smoothing: float
+    ) -> Iterator[tuple[np.ndarray, Posterior, np.ndarray | None]]:
+        """Yield completed rows, and what the others show of them.
+
+        The third says which landmark each of the rows is, where it can be left out.
+        """
+        raise NotImplementedError
 
     def pose(
         self,
@@ -170,7 +195,7 @@ class Solver(BaseEstimator):
         kernel: Kernel,
         penalty: Schatten,
         noise: float | None = None,
-        resources: Any = None,
+        resources: Resources = Resources(),  # noqa: B008  (cannot be changed)
         seed: int = 0,
     ) -> Any:
         """Return the problem of completing scaled rows; kernel and penalty are resolved."""

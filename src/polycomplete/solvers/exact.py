@@ -7,7 +7,6 @@
    last stages repeated; the result is kept only if the objective falls.
 3. Where the smoothing goes on below 1e-7 the kernel is widened: on data without noise the wider
    kernel is the more accurate one.
-4. Rows that the data do not determine get the mean of their plausible completions.
 
 What each step is worth is measured by ``make bench-solver``.
 """
@@ -15,16 +14,18 @@ What each step is worth is measured by ``make bench-solver``.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import minimize
 
 from polycomplete._checks import check_numbers
-from polycomplete._resources import find_device, free_memory
+from polycomplete._resources import blas_threads_for, find_device, free_memory
 from polycomplete.kernels import Kernel, Polynomial, typical_distance
 from polycomplete.penalties import Schatten
+from polycomplete.rows import PLAIN, Posterior, Resources, spreads
 from polycomplete.solvers.base import (
     Callback,
     Monitor,
@@ -35,11 +36,11 @@ from polycomplete.solvers.base import (
     logger,
     stages,
 )
-from polycomplete.solvers.lift import LiftProblem, count, pays
+from polycomplete.solvers.lift import LiftProblem, count, pays, row_energy
 from polycomplete.solvers.newton import Newton
 from polycomplete.solvers.precondition import precondition
 from polycomplete.solvers.problem import WIDEST, ExactProblem
-from polycomplete.solvers.restart import blend_ambiguous, rescue
+from polycomplete.solvers.restart import rescue
 
 COARSE = 1e-7  # down to here with the kernel as it is; below, with the widened one
 NEAR = 1e3  # so many times coarser than a completion to begin with, rows still find their place
@@ -82,11 +83,11 @@ class GramSolver(Solver):
         kernel: Kernel,
         penalty: Schatten,
         noise: float | None = None,
-        resources: Any = None,
+        resources: Resources = Resources(),  # noqa: B008  (cannot be changed)
         seed: int = 0,
     ) -> ExactProblem:
         """Return the problem of completing X, unless it does not fit the memory."""
-        (n, m), device = X.shape, getattr(resources, "device", None)
+        (n, m), device = X.shape, resources.device
         lifted = self.eigen == "auto" and pays(kernel, n, m) and find_device(device).is_host
         self.check(n, m, count(kernel, m) if lifted else None)
         if lifted:
@@ -94,6 +95,27 @@ class GramSolver(Solver):
         partial = self.eigen == "auto" and isinstance(kernel, Polynomial) and n >= PARTIAL
         eigen = "partial" if partial or self.eigen == "partial" else "full"
         return ExactProblem(X, mask, kernel, penalty, eigen, device, noise)
+
+    @contextmanager
+    def working(self, resources: Resources, n_rows: int) -> Iterator[Resources]:
+        """Give as many BLAS threads as pay for so many rows."""
+        with blas_threads_for(n_rows):
+            yield resources
+
+    def learn(self, problem: ExactProblem, X: np.ndarray, smoothing: float) -> Posterior:
+        """Return what completed rows show of further ones."""
+        return next(self.without(problem, X, smoothing, in_place=False))[1]
+
+    def without(
+        self, problem: ExactProblem, X: np.ndarray, smoothing: float, in_place: bool = True
+    ) -> Iterator[tuple[np.ndarray, Posterior, np.ndarray]]:
+        """Yield all rows: each can be left out of what all of them show."""
+        every, gamma = np.arange(len(X)), smoothing * problem.unit
+        energy = row_energy(problem.kernel, X, gamma)
+        usual = max(float(np.median(energy.left_out(X))), gamma)
+        if not in_place:
+            energy = replace(energy, own=None)
+        yield every, Posterior(energy, X, spreads(X, problem.mask), usual, packing=PLAIN), every
 
     def memory_needed(self, n_rows: int, n_columns: int, n_features: int | None = None) -> int:
         """Return the bytes a solve takes at its peak, on the Gram matrix or on features."""
@@ -272,13 +294,7 @@ class Exact(GramSolver):
             stop = run.converge(smoothing)
         except Stopped as ended:
             stop = ended.reason
-        if stop in ("time_limit", "callback"):
-            return run.monitor.result(run.problem.unpack(run.z), stop, run.problem.kernel)
-        X, ambiguous = run.problem.unpack(run.z), None
-        if self.blend and problem.noise is None:
-            # With the kernel as it was: the wider one sees less difference between two places.
-            X, ambiguous = blend_ambiguous(problem, X, max(smoothing, 1e-6) * problem.unit)
-        return run.monitor.result(X, stop, run.problem.kernel, ambiguous)
+        return run.monitor.result(run.problem.unpack(run.z), stop, run.problem.kernel)
 
 
 class _Run:

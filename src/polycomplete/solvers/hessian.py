@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polycomplete.rows import RowEnergy
+from polycomplete.rows import Block, Holes, RowEnergy
 from polycomplete.solvers.lift import LiftProblem
 from polycomplete.solvers.problem import ExactProblem, Spectrum
 
@@ -146,21 +146,30 @@ class HessianOperator:
 
         Of wide rows the diagonal alone.
         """
-        n, m = self.X.shape
-        if m > WIDE:
+        if self.X.shape[1] > WIDE:
             scale = 2 * (self.own * self.floor * (1 + damping))[:, None] + self._stiffness()
             return lambda R: R / scale
-        blocks = np.empty((n, m, m), dtype=self.X.dtype)
-        size = max(1, int(BLOCK_BYTES / (8 * m * max(*self.energy.factor.shape, m))))
-        fixed = ~self.problem.free
-        for begin in range(0, n, size):
-            who = slice(begin, begin + size)
-            H = self.energy.expand(self.X[who]).hessian(fixed[who], damping)
-            blocks[who] = H * self.own[who, None, None]
-        at = np.arange(m)
-        blocks[:, at, at] += self._stiffness()
-        blocks = np.linalg.inv(blocks)
-        return lambda R: (blocks @ R[:, :, None])[:, :, 0]
+        holes = Holes(~self.problem.free)
+        inverses = [np.linalg.inv(self._own_block(block, damping)) for block in holes.blocks]
+
+        def solve(R: np.ndarray) -> np.ndarray:
+            out = np.zeros_like(R)
+            for block, inverse in zip(holes.blocks, inverses, strict=True):
+                part = np.where(block.padding, 0.0, block.gather(R))
+                moved = (inverse @ part[:, :, None])[:, :, 0]
+                out[block.rows] = block.fill(moved, out[block.rows])
+            return out
+
+        return solve
+
+    def _own_block(self, block: Block, damping: float) -> np.ndarray:
+        """Return what the holes of each row of a block contribute to the curvature."""
+        here = self.energy.expand(self.X[block.rows], block.columns)
+        H = here.hessian(block.padding, damping) * self.own[block.rows, None, None]
+        if self.problem.noise is not None:
+            at = np.arange(block.n_holes)
+            H[:, at, at] += block.gather(self._stiffness() * np.ones_like(self.X))
+        return H
 
 
 class _GramHessian(HessianOperator):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polycomplete.rows import Holes
 from polycomplete.solvers.lift import row_energy
 from polycomplete.solvers.problem import WIDEST, ExactProblem
 
@@ -75,15 +76,15 @@ def precondition(problem: ExactProblem, z: np.ndarray, gamma: float) -> RowPreco
     if m > WIDEST:
         return None
     energy = row_energy(problem.kernel, X, gamma)
-    C = np.empty((n, m, m), dtype=X.dtype)
-    size = max(1, int(32e6 / (8 * m * max(energy.factor.shape))))
-    for begin in range(0, n, size):
-        who = np.arange(begin, min(begin + size, n))
-        here = energy.expand(X[who], who)
+    C = np.tile(np.eye(m, dtype=X.dtype), (n, 1, 1))
+    for block in Holes(~problem.free).blocks:
+        who, columns = block.rows, block.columns
+        here = energy.expand(X[who], columns, who)
         # Noise adds its own curvature to every entry; half of it, since H is twice the metric.
         extra = 0.0 if problem.noise is None else 0.5 * problem.noise / here.a
-        H = here.hessian(~problem.free[who], DAMPING + extra)
+        H = here.hessian(block.padding, DAMPING + extra)
         # A row far from the surface pulls less: the slope of log(E + γ) instead of that of E.
         share = np.clip(gamma / (np.maximum(here.energy, 0) + gamma), 1e-6, None)
-        C[who] = np.linalg.cholesky(H) * np.sqrt(share)[:, None, None]
+        factor = np.linalg.cholesky(H) * np.sqrt(share)[:, None, None]
+        C[who[:, None, None], columns[:, :, None], columns[:, None, :]] = factor
     return RowPreconditioner(C, np.linalg.inv(C), problem.free)

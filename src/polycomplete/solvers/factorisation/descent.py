@@ -19,7 +19,19 @@ from scipy import linalg
 from scipy.optimize import OptimizeResult, minimize
 
 from polycomplete.kernels import Kernel
-from polycomplete.rows import Block, Candidates, Holes, RowEnergy, learn, pivots, retry, try_starts
+from polycomplete.rows import (
+    PLAIN,
+    Block,
+    Holes,
+    Posterior,
+    RowEnergy,
+    folds,
+    learn,
+    pivots,
+    restart,
+    settle,
+    spreads,
+)
 from polycomplete.solvers.base import Monitor, fill, logger, stages
 from polycomplete.solvers.factorisation.dictionary import Dictionary
 from polycomplete.solvers.problem import WIDEST
@@ -144,7 +156,7 @@ class PackedHoles(Holes):
                 a = energy.kernel.metric(X[block.rows])[0]
                 C.append(np.sqrt(2 * np.maximum(a, 1e-300))[:, None, None])
             else:
-                here = block.expand(energy, X[block.rows])
+                here = energy.expand(X[block.rows], block.columns)
                 C.append(np.linalg.cholesky(here.hessian(block.padding, ROW_DAMPING)))
         return HolePreconditioner(self, C, [np.linalg.inv(part) for part in C])
 
@@ -216,19 +228,22 @@ class FactorisationRun:
         count = min(OVER * self.count, self.most)
         drawn = self.X[self.rng.choice(len(self.X), count, replace=False)]
         energy = _trimmed(learn(self.kernel, drawn, gamma, in_place=False), gamma)
-        self.X, E, self.damping = self.holes.settle(energy, self.X, self.damping)
+        self.X, E, self.damping, _ = settle(energy, self.X, self.holes, self.damping)
         self.monitor.note(0.5 * float(E.sum()), beta)
 
     def rescue(self, beta: float) -> int:
-        """Give the worst rows second chances; return how many moved."""
-        X, kernel, count = self.X, self.kernel, min(OVER * self.count, self.most)
-        betas = [b * self.scale for b in sorted({max(1e-3, beta), beta}, reverse=True)]
-
-        def judges(rows: np.ndarray) -> list[RowEnergy]:
-            atoms = X[rows][pivots(kernel, X[rows], count)]
-            return [learn(kernel, atoms, b, in_place=False) for b in betas]
-
-        self.X, moved = retry(judges, X, self.mask, betas[-1], self.rng)
+        """Start the worst rows again; return how many moved."""
+        gamma, count = beta * self.scale, min(OVER * self.count, self.most)
+        X, mask, moved, spread = self.X.copy(), self.mask, 0, spreads(self.X)
+        for part in folds(len(X), 2, self.rng):
+            others = np.delete(self.X, part, axis=0)
+            if not len(others):
+                break
+            energy = learn(self.kernel, others[pivots(self.kernel, others, count)], gamma, False)
+            posterior = Posterior(energy, others, spread, gamma, packing=PLAIN)
+            X[part], more = restart(posterior, self.X[part], mask[part], gamma)
+            moved += more
+        self.X = X
         self.damping[:] = 0.1
         logger.info("started %d rows again", moved)
         return moved
@@ -285,18 +300,6 @@ class FactorisationRun:
                 return "converged"
             before = value
         return "max_iter"
-
-    def blend(self, model: Dictionary, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return these rows, the ambiguous ones as means of what is plausible, and which are."""
-        X, mask, judges = self.X[rows], self.mask[rows], model.judges
-        tried = try_starts(judges, X, mask, model.rows, k=10, steps=4)
-        both = Candidates(
-            np.concatenate([X[:, None], tried.rows], axis=1),
-            np.concatenate([judges[-1].value(X)[:, None], tried.energy], axis=1),
-        )
-        mixed, ambiguous = both.blend(model.typical, model.unit)
-        # The mean of equal numbers may differ from them in the last bit.
-        return np.where(mask | ~ambiguous[:, None], X, mixed), ambiguous
 
     def model(self, memory: int, seed: int) -> Dictionary:
         """Return what has been learned so far."""

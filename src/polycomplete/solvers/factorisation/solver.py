@@ -139,7 +139,8 @@ class KernelFactorisation(BaseEstimator):
         completed[some] = run.X
         if self.blend and stop in ("converged", "max_iter"):
             sparse = np.flatnonzero(_is_sparse(run.mask))
-            completed[some[sparse]], ambiguous[some[sparse]] = run.blend(model, sparse)
+            found = model.complete(run.X[sparse], run.mask[sparse], joint=True)
+            completed[some[sparse]], ambiguous[some[sparse]] = found
         others = np.setdiff1d(np.arange(len(X)), some)
         completed[others], ambiguous[others] = model.complete(X[others], mask[others])
         return model, monitor.result(completed, stop, run.kernel, ambiguous)

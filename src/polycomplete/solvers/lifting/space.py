@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from polycomplete.rows import Candidates
-from polycomplete.rows.solve import even_block
+from polycomplete._resources import TILE
 
 Matrix = np.ndarray
 
@@ -237,6 +236,42 @@ def _neighbours(pool: Matrix, Y: Matrix, seen: Matrix, own: Matrix) -> Matrix:
     near = np.argsort(-explained, axis=1, kind="stable")[:, :NEIGHBOURS]
     factor = np.take_along_axis(along / np.maximum(square, 1e-12), near, axis=1)
     return np.where(seen[:, None], Y[:, None], factor[:, :, None] * pool[near])
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Several completions of each row and their energies, (n, k, m) and (n, k)."""
+
+    rows: np.ndarray
+    energy: np.ndarray
+
+    def best(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the completion with the lowest energy of each row, and that energy."""
+        n = len(self.rows)
+        at = np.arange(n), np.argmin(self.energy, axis=1)
+        return self.rows[at], self.energy[at]
+
+    def blend(self, typical: float, unit: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return one completion of each row, and whether the row is ambiguous.
+
+        A row whose plausible completions agree keeps the best one. Where they lie more than a few
+        per cent of ``unit`` apart the observed entries do not determine the row; then their mean
+        has the smallest expected squared error. Plausible is an energy that is not far above the
+        row's best, or above ``typical``, the usual energy of a row that is well determined.
+        """
+        best, lowest = self.best()
+        scale = np.clip(lowest, max(typical, 1e-300), None)[:, None]
+        weight = np.exp(-(self.energy - lowest[:, None]) / scale)
+        weight = (weight / np.sum(weight, axis=1)[:, None])[:, :, None]
+        mean = np.sum(weight * self.rows, axis=1)
+        spread = np.sum(weight * (self.rows - mean[:, None]) ** 2, axis=(1, 2)) ** 0.5
+        ambiguous = spread > 0.05 * unit
+        return np.where(ambiguous[:, None], mean, best), ambiguous
+
+
+def even_block(row_bytes: float, budget: float) -> int:
+    """Return how many rows of so many bytes go together: whole tiles, or one by one."""
+    return min(2, int(budget / (TILE * row_bytes))) * TILE or 1
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,349 @@
+"""The posterior of a row under a frozen model: the minima of its energy, read as a mixture.
+
+With T the usual energy of a row, a row may be anywhere where its energy is not much above. From a
+few starts Levenberg–Marquardt finds the minima x_k of ``U = E + T/2 |(x − mean of starts)/5s|²``, s
+the spreads of the columns. Each is a Gaussian of covariance ``(H_k/(f² T_row) + 1/(2s)²)⁻¹`` and
+weight ``exp(−(U_k − min U)/(3 T_row))``, where ``T_row = T + min E``: a row off the surface is
+hotter. Completion and standard deviation are those of the mixture; a row is determined if its
+deviations are small beside the spreads. f alone is calibrated, on held-out entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+import numpy as np
+from array_api_compat import array_namespace, device
+
+from polycomplete._arrays import Array
+from polycomplete.rows.energy import RowEnergy
+from polycomplete.rows.holes import EVEN, EVEN_ROWS, Block, Holes, Packing, Run
+from polycomplete.rows.steps import Prior, settle
+
+STARTS = 10  # neighbors from which minima are looked for
+DETERMINED = 0.3  # of the spreads: a row with a smaller deviation is determined
+STEPS = (3, 2, 3)  # of Levenberg–Marquardt; rows that came to rest leave in between
+EASY = 1e-3  # their first damping
+GAIN = 0.01  # of T: differences of the energy that mean nothing
+PRIOR, LOOSEST = 5.0, 2.0  # spreads: width of the prior of the starts, and largest deviation
+FLAT = 3.0  # of T_row: temperature of the weights
+NARROWEST = 1e-6  # of the largest spread: columns that vary less count as if they varied so much
+WIDE = 128  # holes from which on a row has no matrix: its deviations follow from the metric alone
+
+
+class Completion(NamedTuple):
+    """Completed rows, the deviation of each entry, their energy, and which are determined."""
+
+    rows: Array
+    std: Array
+    energy: Array
+    determined: Array
+
+    @classmethod
+    def blank(cls, X: np.ndarray) -> Completion:
+        """Return one of rows of which nothing is known yet: deviations are NaN."""
+        n = len(X)
+        return cls(X.copy(), np.full(X.shape, np.nan), np.full(n, np.nan), np.zeros(n, dtype=bool))
+
+    def store(self, rows: np.ndarray, found: Completion) -> None:
+        """Write what was found for some of the rows."""
+        for into, values in zip(self, found, strict=True):
+            into[rows] = values
+
+
+@dataclass(frozen=True)
+class Minima:
+    """Minima of the energies of rows: pairs of a row and one of its starts, in this order.
+
+    ``table`` (n, k) has the number of each pair, −1 where there is none; ``rows`` and ``energy``
+    are those of the pairs, ``height`` is U. ``joint`` holds rows that were completed jointly, and
+    ``cost`` by how much their energy exceeds that of the minimum they lead to.
+    """
+
+    of: Array
+    table: Array
+    rows: Array
+    energy: Array
+    height: Array
+    joint: Array | None = None
+    cost: Array | None = None
+
+    def lowest(self) -> Array:
+        """Return the lowest energy of each row, not negative."""
+        xp = array_namespace(self.energy)
+        return xp.clip(xp.min(self._spread(self.energy), axis=1), 0.0, None)
+
+    def best(self) -> tuple[Array, Array]:
+        """Return the minimum with the lowest energy of each row, and that energy."""
+        xp = array_namespace(self.energy)
+        at = xp.argmin(self._spread(self.energy), axis=1)[:, None]
+        pair = xp.take_along_axis(self.table, at, axis=1)[:, 0]
+        return xp.take(self.rows, pair, axis=0), xp.take(self.energy, pair)
+
+    def _spread(self, values: Array) -> Array:
+        """Return a number of each pair by row and start, infinite where there is none."""
+        xp = array_namespace(values)
+        flat = xp.reshape(xp.clip(self.table, 0, None), (-1,))
+        return xp.where(self.table < 0, xp.inf, xp.reshape(xp.take(values, flat), self.table.shape))
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """How rows are completed under a frozen model.
+
+    Attributes
+    ----------
+    energy : RowEnergy
+        The surface.
+    pool : array of shape (r, m)
+        Complete rows to start from; the landmarks, where their own places are left out.
+    spread : array of shape (m,)
+        The standard deviations of the columns.
+    usual : float
+        T, the usual energy of a row.
+    factor : float
+        f: deviations are so many times larger than the curvature says.
+    packing : Packing
+        How rows are put into blocks.
+    """
+
+    energy: RowEnergy
+    pool: Array
+    spread: Array
+    usual: float
+    factor: float = 1.0
+    packing: Packing = EVEN
+
+    def on(self, put: Callable[[Array], Array], packing: Packing) -> Self:
+        """Return it with its arrays elsewhere."""
+        energy = replace(
+            self.energy, landmarks=put(self.energy.landmarks), factor=put(self.energy.factor)
+        )
+        pool, spread = put(self.pool), put(self.spread)
+        return replace(self, energy=energy, pool=pool, spread=spread, packing=packing)
+
+    def complete(
+        self,
+        X: Array,
+        mask: Array,
+        *,
+        exclude: Array | None = None,
+        joint: bool = False,
+        run: Run = map,
+    ) -> Completion:
+        """Complete each row independently.
+
+        ``exclude`` names the landmark each row takes the place of; ``joint`` says that the holes of
+        X hold a joint completion, which is the first start and stands for its minimum.
+        """
+        found = self.minima(X, mask, exclude=exclude, joint=joint, run=run)
+        return self.read(found, mask, exclude=exclude, run=run)
+
+    def minima(
+        self,
+        X: Array,
+        mask: Array,
+        *,
+        exclude: Array | None = None,
+        joint: bool = False,
+        run: Run = map,
+    ) -> Minima:
+        """Return the minima of each row from its starts."""
+        xp = array_namespace(X)
+        starts = self._starts(X, mask, exclude, joint)
+        table, of, number = _pairs(self._apart(starts, mask))
+        rows = starts[of, number, :]
+        centre = xp.take(xp.mean(starts, axis=1), of, axis=0)
+        prior = Prior(centre, self.usual / (PRIOR * self.spread) ** 2)
+        seen = xp.take(mask, of, axis=0)
+        own = None if exclude is None else xp.take(exclude, of)
+        E, damping = rows[:, 0] * 0, rows[:, 0] * 0 + EASY
+        who = xp.arange(rows.shape[0], device=device(rows))
+        for steps in STEPS:
+            holes = Holes(xp.take(seen, who, axis=0), self.packing)
+            pull = Prior(xp.take(centre, who, axis=0), prior.stiffness)
+            mine = None if own is None else xp.take(own, who)
+            some, damped = xp.take(rows, who, axis=0), xp.take(damping, who)
+            some, E[who], damped, gain = settle(
+                self.energy, some, holes, damped, steps, exclude=mine, prior=pull, run=run
+            )
+            rows[who, :], damping[who] = some, damped
+            who = who[gain > GAIN * self.usual]
+            if not who.shape[0]:
+                break
+        pull = 0.5 * xp.sum(prior.stiffness * xp.where(seen, 0.0, rows - centre) ** 2, axis=1)
+        found = Minima(of, table, rows, E, E + pull)
+        if not joint:
+            return found
+        cost = self.energy.value(X, exclude) - xp.take(E, table[:, 0])
+        return replace(found, joint=X, cost=cost)
+
+    def _starts(self, X: Array, mask: Array, exclude: Array | None, joint: bool) -> Array:
+        """Return the starts of each row, (n, k, m), the nearest neighbors' first."""
+        xp, (n, m) = array_namespace(X), X.shape
+        k = max(1, min(STARTS, self.pool.shape[0] - (exclude is not None)))
+        size = self.packing.rows(m)
+        size = size if self.packing.even else max(1, min(n, size))
+        near = nearest(X, mask, self.pool, k, exclude, size)
+        lent = xp.reshape(xp.take(self.pool, xp.reshape(near, (-1,)), axis=0), (n, k, m))
+        starts = xp.where(mask[:, None, :], X[:, None, :], lent)
+        return xp.concat([X[:, None, :], starts], axis=1) if joint else starts
+
+    def _apart(self, starts: Array, mask: Array) -> Array:
+        """Return which starts are far enough from those before them to end elsewhere, (n, k).
+
+        Two places nearer than twice the deviation of a determined row leave it determined.
+        """
+        xp = array_namespace(starts)
+        count = xp.clip(xp.sum(xp.astype(~mask, starts.dtype), axis=1), 1.0, None)
+        scaled, kept = starts / self.spread, [mask[:, 0] | True]
+        for j in range(1, starts.shape[1]):
+            far = mask[:, 0] | True
+            for i, before in enumerate(kept):
+                off = xp.sum((scaled[:, j, :] - scaled[:, i, :]) ** 2, axis=1) / count
+                far &= ~before | (off > (2 * DETERMINED) ** 2)
+            kept.append(far)
+        return xp.stack(kept, axis=1)
+
+    def read(
+        self, found: Minima, mask: Array, *, exclude: Array | None = None, run: Run = map
+    ) -> Completion:
+        """Read the minima of each row as a mixture."""
+        xp, lowest = array_namespace(mask), found.lowest()
+        heat = self.usual + lowest
+        variance = self._variances(found, mask, heat, exclude, run)
+        first = found.table[:, 0]
+        x, v = xp.take(found.rows, first, axis=0), xp.take(variance, first, axis=0)
+        holes = xp.astype(~mask, x.dtype)
+        count = xp.clip(xp.sum(holes, axis=1), 1.0, None)
+        if found.joint is not None:
+            # The joint completion stands for its minimum where that is hardly lower.
+            x = xp.where((found.cost <= heat)[:, None], found.joint, x)
+        several = xp.nonzero(xp.any(found.table[:, 1:] >= 0, axis=1))[0]
+        if several.shape[0]:
+            x[several, :], v[several, :] = self._mix(found, variance, heat, x, count, several)
+        std = xp.sqrt(v) * holes
+        off = xp.sum((std / self.spread) ** 2, axis=1) / count
+        return Completion(x, std, lowest, off < DETERMINED**2)
+
+    def _variances(
+        self, found: Minima, mask: Array, heat: Array, exclude: Array | None, run: Run
+    ) -> Array:
+        """Return the diagonals of the covariances at the minima, zero where observed."""
+        xp = array_namespace(mask)
+        out, holes = xp.zeros_like(found.rows), Holes(xp.take(mask, found.of, axis=0), self.packing)
+        budget = self.factor**2 * xp.take(heat, found.of)
+        own = None if exclude is None else xp.take(exclude, found.of)
+
+        def work(block: Block) -> Array:
+            mine = None if own is None else xp.take(own, block.rows)
+            rows = xp.take(found.rows, block.rows, axis=0)
+            return self._variance(rows, block, xp.take(budget, block.rows), mine)
+
+        for block, v in zip(holes.blocks, run(work, holes.blocks), strict=True):
+            out[block.rows, :] = block.fill(v, xp.take(out, block.rows, axis=0))
+        return out
+
+    def _variance(self, rows: Array, block: Block, budget: Array, exclude: Array | None) -> Array:
+        xp, flat = array_namespace(rows), _flat(block.columns)
+        most = LOOSEST * xp.reshape(xp.take(self.spread, flat), block.columns.shape)
+        if block.n_holes > WIDE:
+            a = xp.clip(self.energy.kernel.metric(rows)[0], self.energy.least, None)
+            return 1 / ((2 * a / budget)[:, None] + most**-2)
+        here = self.energy.expand(rows, block.columns, exclude)
+        # In units of the largest deviations; a padded entry keeps to itself.
+        H = here.hessian(block.padding, 0.0) * most[:, :, None] * most[:, None, :]
+        at = xp.arange(block.n_holes, device=device(rows))
+        H /= budget[:, None, None]
+        H[:, at, at] += 1.0
+        v = xp.linalg.diagonal(xp.linalg.inv(H))
+        return most**2 * xp.where((v > 0) & (v < 1), v, 1.0)  # else rounding
+
+    def _mix(
+        self, found: Minima, variance: Array, heat: Array, best: Array, count: Array, some: Array
+    ) -> tuple[Array, Array]:
+        """Return mean and variance of the mixtures of some rows."""
+        xp = array_namespace(best)
+        table, heat, count = (xp.take(A, some, axis=0) for A in (found.table, heat, count))
+        flat, shape = _flat(xp.clip(table, 0, None)), (*table.shape, best.shape[1])
+        x = xp.reshape(xp.take(found.rows, flat, axis=0), shape)
+        v = xp.reshape(xp.take(variance, flat, axis=0), shape)
+        U = xp.where(table < 0, xp.inf, xp.reshape(xp.take(found.height, flat), table.shape))
+        kept = [table[:, 0] >= 0]
+        for j in range(1, table.shape[1]):
+            new = table[:, j] >= 0
+            for i, before in enumerate(kept):
+                same = _near(x[:, j, :], x[:, i, :], v[:, i, :], count) <= 1
+                U[:, i] = xp.where(before & new & same, xp.minimum(U[:, i], U[:, j]), U[:, i])
+                new &= ~(before & same)
+            kept.append(new)
+        U = xp.where(xp.stack(kept, axis=1), U, xp.inf)
+        x[:, 0, :] = xp.take(best, some, axis=0)
+        w = xp.exp(-(U - xp.min(U, axis=1)[:, None]) / (FLAT * self.factor**2 * heat)[:, None])
+        w = (w / xp.sum(w, axis=1)[:, None])[:, :, None]
+        # The mean of equal numbers may differ from them in the last bit: observed entries stay.
+        mean = x[:, 0, :] + xp.sum(w * (x - x[:, :1, :]), axis=1)
+        return mean, xp.sum(w * (v + (x - mean[:, None, :]) ** 2), axis=1)
+
+
+def spreads(X: Array, mask: Array | None = None) -> Array:
+    """Return the standard deviations of the (observed) entries of the columns, never zero."""
+    xp = array_namespace(X)
+    seen = xp.ones_like(X) if mask is None else xp.astype(mask, X.dtype)
+    count = xp.clip(xp.sum(seen, axis=0), 1.0, None)
+    mean = xp.sum(X * seen, axis=0) / count
+    spread = xp.sqrt(xp.sum(((X - mean) * seen) ** 2, axis=0) / count)
+    return xp.clip(spread, NARROWEST * float(xp.max(spread)) or 1.0, None)
+
+
+def _flat(A: Array) -> Array:
+    """Return the entries of A one after the other."""
+    return array_namespace(A).reshape(A, (-1,))
+
+
+def _near(x: Array, y: Array, variance: Array, count: Array) -> Array:
+    """Return the mean squared distance of two places in units of a deviation."""
+    xp = array_namespace(x)
+    off = (x - y) ** 2 / xp.where(variance > 0, variance, 1.0)
+    return xp.sum(xp.where(variance > 0, off, 0.0), axis=1) / count
+
+
+def _pairs(kept: Array) -> tuple[Array, Array, Array]:
+    """Return the number of each pair of a row and a start, and the row and start of each."""
+    xp = array_namespace(kept)
+    of, number = xp.nonzero(kept)
+    table = xp.cumulative_sum(xp.astype(_flat(kept), xp.int64)) - 1
+    return xp.where(kept, xp.reshape(table, kept.shape), -1), of, number
+
+
+def nearest(
+    X: Array,
+    mask: Array,
+    pool: Array,
+    k: int,
+    exclude: Array | None = None,
+    size: int = EVEN_ROWS,
+) -> Array:
+    """Return the k rows of ``pool`` nearest to each row on its observed entries, as indices (n, k).
+
+    ``exclude`` says where each row itself stands in the pool. Rows go ``size`` at a time, the last
+    ones padded with the first.
+    """
+    xp, n = array_namespace(X), X.shape[0]
+    where, squares = device(X), (pool**2).T
+    found = xp.empty((n, k), dtype=xp.int64, device=where)
+    for begin in range(0, n, size):
+        at = xp.arange(begin, begin + size, device=where) % n
+        inside = min(size, n - begin)
+        seen = xp.take(mask, at, axis=0)
+        known = xp.where(seen, xp.take(X, at, axis=0), 0.0)
+        distance = xp.astype(seen, X.dtype) @ squares - 2 * known @ pool.T
+        if exclude is not None:
+            distance[xp.arange(size, device=where), xp.take(exclude, at)] = xp.inf
+        for j in range(k):
+            one = xp.argmin(distance, axis=1)
+            distance[xp.arange(size, device=where), one] = xp.inf
+            found[begin : begin + inside, j] = one[:inside]
+    return found

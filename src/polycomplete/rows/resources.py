@@ -1,0 +1,101 @@
+"""Where rows are worked on, and what that may take: threads, processes, a GPU, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Integral
+
+import numpy as np
+
+from polycomplete._resources import Device, any_card, blas_threads, cores, find_device
+from polycomplete.rows.holes import PLAIN, Packing, Run
+
+MANY, MANY_JOINT = 2000, 1000  # minimum rows for the GPU: one by one, jointly
+MANY_HERE = 100_000  # minimum rows for processes, which take seconds to start
+WORKER = 1.5e8  # bytes of a process with the libraries that it loads
+WORKER_ROOM = 5e7  # ... and what it should have at least to work with
+THREADS = 4  # more of them wait for each other
+LARGE, SMALL_GPU = 1_300_000, 20_000  # rows × columns of a block on a GPU
+FULL = 16_384  # rows that keep a GPU busy
+PER_LANDMARK = 100  # bytes for each entry of a block and each landmark there
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Where rows are worked on, and what that may take.
+
+    Attributes
+    ----------
+    n_jobs : int
+        Cores; −1 for all of them, −2 for all but one.
+    device : str or None
+        A device by name; "auto" for a GPU where there is one and enough rows; None for the host.
+    max_memory : float or None
+        Bytes beyond the data; a quarter of the free memory by default.
+    mapping : callable
+        Maps over blocks of rows: by threads inside :meth:`pool`.
+    """
+
+    n_jobs: int = -1
+    device: str | None = None
+    max_memory: float | None = None
+    mapping: Run = map
+
+    def __post_init__(self) -> None:
+        """Refuse what there is not."""
+        if not isinstance(self.n_jobs, Integral) or not self.n_jobs:
+            raise ValueError(f"n_jobs must be a whole number from 1, or -1, got {self.n_jobs!r}.")
+        if self.device != "auto":
+            find_device(self.device)
+
+    def device_for(self, n_rows: int, joint: bool = True) -> Device:
+        """Return where so many rows are worked on: all at once, or one by one."""
+        name = self.device
+        if name == "auto":
+            name = any_card() if n_rows >= MANY else None
+        if joint and n_rows < MANY_JOINT:
+            name = None
+        return find_device(name)
+
+    def bytes_for_blocks(self, device: Device) -> float:
+        """Return what the blocks that are worked on at a time may take."""
+        most = device.free_memory() / 4 if self.max_memory is None else float(self.max_memory)
+        return most / device.at_once
+
+    def packing(self, device: Device, landmarks: int) -> Packing:
+        """Return how rows are put into blocks on a device.
+
+        On the host small enough for the cache; on a GPU large ones.
+        """
+        if device.is_host:
+            return PLAIN
+        entries = self.bytes_for_blocks(device) / (PER_LANDMARK * landmarks)
+        return Packing(entries=int(min(LARGE, max(SMALL_GPU, entries))), smallest=FULL)
+
+    @property
+    def jobs(self) -> int:
+        """How many cores to use."""
+        return cores() + 1 + int(self.n_jobs) if self.n_jobs < 0 else int(self.n_jobs)
+
+    def workers(self, n_rows: int, device: Device) -> int:
+        """Return how many processes complete so many rows: as the memory allows; 1 for this one."""
+        if not device.is_host or n_rows < MANY_HERE:
+            return 1
+        most = int(self.bytes_for_blocks(device) / (WORKER + WORKER_ROOM))
+        return max(1, min(self.jobs, most))
+
+    @contextmanager
+    def pool(self) -> Iterator[Resources]:
+        """Give the same with threads that map over blocks, with one BLAS thread each."""
+        jobs = min(self.jobs, THREADS)
+        with blas_threads(1):
+            if jobs == 1:
+                yield self
+                return
+            rules = partial(np.seterr, **np.geterr())  # threads have their own otherwise
+            with ThreadPoolExecutor(jobs, initializer=rules) as executor:
+                yield replace(self, mapping=executor.map)
