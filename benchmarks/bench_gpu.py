@@ -19,17 +19,10 @@ import numpy as np
 
 from benchmarks.bench_scale import DETERMINED, instance
 from experiments.store import save
-<<<<<<< HEAD
 from polycomplete import PMC, AdamPlus, Landmark, metrics
 from polycomplete._resources import find_device
-from polycomplete.landmarks import Resources
-from polycomplete.rows import Holes, deviations, nearest
-=======
-from polycomplete import PMC, AdamPlus, Exact, Landmark, metrics
-from polycomplete._resources import find_device
-from polycomplete.rows import Holes
+from polycomplete.rows import Holes, Resources
 from polycomplete.rows.posterior import STEPS
->>>>>>> posterior
 
 PARTS = ("same", "growth", "stages", "memory", "exact")
 SIZES = (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000)
@@ -68,11 +61,7 @@ def same_answer() -> dict:
     cpu = PMC(solver=Landmark(), device="cpu", random_state=0).fit(given[:3000])
     gpu = PMC(solver=Landmark(), device="cuda", random_state=0).fit(given[:3000])
     frozen = [
-<<<<<<< HEAD
-        replace(cpu.model_, resources=Resources(device=name)).completion(given, mask)
-=======
-        replace(cpu.model_, engine=Landmark(device=name)).complete(given, mask)
->>>>>>> posterior
+        replace(cpu.model_, resources=Resources(device=name)).complete(given, mask)
         for name in ("cpu", "cuda")
     ]
     sure = known & frozen[0].determined

@@ -24,16 +24,10 @@ from threadpoolctl import threadpool_limits
 
 from experiments.machine import gemm_gflops, measure
 from experiments.store import save
-<<<<<<< HEAD
 from polycomplete import LRMC, PMC, RBF, Exact, Landmark, datasets, masks, metrics
-from polycomplete.rows import Holes, learn
-from polycomplete.rows.wide import COUNTED, newton_step, pays
-=======
-from polycomplete import LRMC, PMC, RBF, Landmark, datasets, masks, metrics
 from polycomplete.rows import Holes, RowEnergy, learn, settle
 from polycomplete.rows.energy import PRODUCTS, slices
 from polycomplete.rows.steps import ITERATIONS, propose
->>>>>>> posterior
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "anchors"))
 from make_instances import instances
@@ -94,13 +88,8 @@ def growth(sizes: tuple[int, ...]) -> list[dict]:
 def arithmetic() -> dict:
     """Return the rates of the row solver's products and of a whole step, as shares of dgemm."""
     X, given, mask = instance(20_000)
-<<<<<<< HEAD
     pmc = PMC(solver=Landmark(), n_jobs=1, random_state=0).fit(given)
-    energy = pmc.model_.energies[-1]
-=======
-    pmc = PMC(engine=Landmark(n_jobs=1), random_state=0).fit(given)
     energy = pmc.model_.posterior.energy
->>>>>>> posterior
     r, q = energy.factor.shape
     rows = pmc.model_.scaler.apply(X)
     holes = Holes(mask)

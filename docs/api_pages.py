@@ -41,12 +41,11 @@ PARTS: dict[str, tuple[str, str, list[str]]] = {
     "dask": ("Dask", "Rows on several processes or machines.", ["dask"]),
     "kernels": ("Kernels", "What close means.", ["kernels"]),
     "penalties": ("Penalties", "How a spectrum is charged.", ["penalties"]),
-    "engines": (
-        "Engines",
-        "How the problem is evaluated: exactly, by landmarks, or on monomials.",
-        ["exact", "landmarks", "lift"],
+    "solvers": (
+        "Solvers",
+        "How the missing entries move: on the Gram matrix of all rows, by landmarks, or otherwise.",
+        ["solvers", "landmarks"],
     ),
-    "solvers": ("Solvers", "How the missing entries move.", ["solvers"]),
     "masks": ("Masks", "Which entries are observed, and hiding some of them.", ["masks"]),
     "metrics": ("Metrics", "How far a completion is off.", ["metrics"]),
     "diagnostics": ("Diagnostics", "Looking inside a fit.", ["diagnostics", "_resources"]),

@@ -18,6 +18,7 @@ from polycomplete import (
     PMC,
     RBF,
     SRMC,
+    AdamPlus,
     Completer,
     Exact,
     Landmark,
@@ -103,6 +104,17 @@ WRONG = {
     "init": (PMC(solver=Exact(init="one")), "init must be one of .*, got 'one'"),
     "missing_values": (PMC(missing_values="!"), "missing_values must be a number.*got '!'"),
 }
+#: Parameters of solvers that no negative number fits.
+NUMBERS = [
+    (solver, name)
+    for solver, names in {
+        Exact: "initial_smoothing max_iter rounds tol n_restarts stretch max_memory",
+        Landmark: "n_landmarks initial_smoothing steps_per_decade momentum "
+        "n_final_sweeps max_iter n_restarts max_memory",
+        AdamPlus: "max_iter step tol beta1 beta2 epsilon max_memory",
+    }.items()
+    for name in names.split()
+]
 WIDE = """
 import resource
 import numpy as np
@@ -137,6 +149,12 @@ def test_wrong_parameters_are_refused_in_one_sentence(problem, completer, messag
         completer.fit(problem.X)
     assert str(caught.value).endswith(".")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("solver", "name"), NUMBERS)
+def test_wrong_numbers_of_a_solver_are_named(problem, solver, name):
+    with pytest.raises(ValueError, match=rf"{solver.__name__}\({name}=\.\.\.\) must be .*, got -1"):
+        PMC(solver=solver(**{name: -1}), smoothing=1e-3, scale="standard").fit(problem.X)
 
 
 def test_too_little_memory_is_refused_before_it_is_taken(problem):

@@ -14,21 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-<<<<<<< HEAD
 from polycomplete import LRMC, PMC, RBF, Exact, Landmark, datasets, masks
 from polycomplete._resources import blas_threads
 from polycomplete.out_of_core import complete_file
-from polycomplete.rows import EVEN, Holes, learn
-from polycomplete.sampling import Sample, Tally, training_rows
-=======
-from polycomplete import LRMC, PMC, RBF, Landmark, datasets, masks
-from polycomplete._resources import blas_threads
-from polycomplete.out_of_core import complete_file
-from polycomplete.out_of_core import Gathered
 from polycomplete.rows import EVEN, Holes, learn, settle
-from polycomplete.sampling import training_rows
-from polycomplete.sampling import Tally
->>>>>>> posterior
+from polycomplete.sampling import Sample, Tally, training_rows
 
 QUICK = {
     "solver": Landmark(max_samples=120),
@@ -138,15 +128,9 @@ def test_a_row_takes_the_same_steps_beside_any_number_of_others(run):
     X = datasets.make_polynomial_manifold(900, 6, random_state=0)
     mask = masks.per_row(X.shape, 3, random_state=0)
     energy, begin = learn(RBF(3.0), X[::9], 1e-3), np.where(mask, X, 0.0)
-<<<<<<< HEAD
     with blas_threads(1):  # as the solver does: several share rows among them by their number
-        whole = Holes(mask, EVEN).settle(energy, begin, np.full(900, 0.1), 3, run)
-        few = Holes(mask[:20], EVEN).settle(energy, begin[:20], np.full(20, 0.1), 3, run)
-=======
-    with blas_threads(1):  # as the engine does: several share rows among them by their number
         whole = settle(energy, begin, Holes(mask, EVEN), np.full(900, 0.1), 3, run=run)
         few = settle(energy, begin[:20], Holes(mask[:20], EVEN), np.full(20, 0.1), 3, run=run)
->>>>>>> posterior
     for one, two in zip(whole, few, strict=True):
         assert_array_equal(one[:20], two)
 

@@ -22,26 +22,14 @@ from polycomplete import (
     masks,
     metrics,
 )
-<<<<<<< HEAD
-from polycomplete._resources import Device
-from polycomplete.landmarks import Resources
-from polycomplete.landmarks import model as model_module
-from polycomplete.landmarks import problem as problem_module
-from polycomplete.landmarks.energy import Spectrum
-from polycomplete.landmarks.features import moments, whiten
-from polycomplete.rows import Holes, deviations, learn, near, nearest, spread
-from polycomplete.rows.wide import newton_step
-from polycomplete.solvers.problem import ExactProblem
-=======
 from polycomplete import model as model_module
 from polycomplete._resources import Device
-from polycomplete.exact import ExactProblem
-from polycomplete.landmarks import engine
 from polycomplete.landmarks.energy import Spectrum
 from polycomplete.landmarks.features import moments, whiten
-from polycomplete.rows import Holes, RowEnergy, learn, settle
+from polycomplete.rows import Holes, Resources, RowEnergy, learn, settle
+from polycomplete.rows import resources as problem_module
 from polycomplete.rows import steps as steps_module
->>>>>>> posterior
+from polycomplete.solvers.problem import ExactProblem
 
 KERNELS = {"rbf": RBF(width=3.0), "polynomial": Polynomial(2, 1.0)}
 every_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
@@ -203,15 +191,9 @@ def test_auto_takes_landmarks_beyond_small_data(method):
 def test_processes_do_not_change_the_answer(monkeypatch, problem):
     X, mask = problem
     given = masks.apply(X, mask)
-<<<<<<< HEAD
     pmc = PMC(solver=Landmark(), n_jobs=2, smoothing=1e-4, random_state=3).fit(given)
-    alone = pmc.model_.completion(given, mask)
-    monkeypatch.setattr(problem_module, "MANY_HERE", 10)
-=======
-    pmc = PMC(engine=Landmark(n_jobs=2), smoothing=1e-4, random_state=3).fit(given)
     alone = pmc.model_.complete(given, mask)
-    monkeypatch.setattr(engine, "MANY_HERE", 10)
->>>>>>> posterior
+    monkeypatch.setattr(problem_module, "MANY_HERE", 10)
     columns = np.arange(X.shape[1])
     for some in (None, columns):
         shared = pmc.model_.complete(given, mask, some)
@@ -346,34 +328,6 @@ def test_most_errors_lie_within_their_deviation():
     assert_array_equal(pmc.cell_std_[mask], 0)
 
 
-<<<<<<< HEAD
-def test_deviations_are_those_of_rows_that_settled(fitted, problem):
-    (X, mask), model = problem, fitted.model_
-    rows = model.scaler.apply(X)
-    assert_allclose(model.deviations(rows, mask), model.settled(rows, mask).deviation)
-
-
-def test_noise_does_not_send_well_determined_rows_to_other_places(monkeypatch):
-    X = datasets.make_polynomial_manifold(500, 10, random_state=0)
-    noisy = X + 0.05 * X.std() * np.random.default_rng(0).standard_normal(X.shape)
-    mask = masks.uniform(X.shape, 0.7, random_state=0)
-    mask[:5, 1:] = False
-    tried, search = [], model_module.try_starts
-
-    def count(judges, some, *rest):
-        tried.append(len(some))
-        return search(judges, some, *rest)
-
-    monkeypatch.setattr(model_module, "try_starts", count)
-    for beyond in (0.0, model_module.BEYOND):
-        monkeypatch.setattr(model_module, "BEYOND", beyond)
-        PMC(solver=Landmark(), random_state=0).fit(masks.apply(noisy, mask))
-    every, some = tried
-    assert 5 <= some < every / 3
-
-
-=======
->>>>>>> posterior
 def test_a_row_without_entries_may_be_anywhere():
     X = np.random.default_rng(0).standard_normal((40, 3))
     X[3], X[5, 0] = np.nan, np.nan

@@ -11,17 +11,12 @@ from polycomplete import datasets, masks
 from polycomplete.diagnostics import check_gradient
 from polycomplete.kernels import RBF, Linear, Polynomial
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
-<<<<<<< HEAD
-from polycomplete.rows import candidates, deviations_in_place, learn
+from polycomplete.rows import Posterior, learn, spreads
 from polycomplete.solvers import AdamPlus, Exact
 from polycomplete.solvers.exact import BLOCKS
 from polycomplete.solvers.lift import LiftProblem, PolynomialFeatures, count, row_energy
 from polycomplete.solvers.newton import Newton
 from polycomplete.solvers.problem import ExactProblem
-=======
-from polycomplete.rows import Posterior, learn, spreads
-from polycomplete.solvers import Continuation
->>>>>>> posterior
 from tests import naive
 
 KERNELS = [Linear(), Polynomial(1, 2.5), Polynomial(2, 0.0), Polynomial(2, 2.5), Polynomial(3, 1.0)]
@@ -163,17 +158,7 @@ def test_row_energy_is_the_same_in_both_forms(kernel, gamma):
         np.testing.assert_allclose(b.gradient, a.gradient, atol=1e-10 * unit)
         H = a.hessian(mask, 0.0)
         np.testing.assert_allclose(b.hessian(mask, 0.0), H, atol=1e-11 * np.max(np.abs(H)))
-<<<<<<< HEAD
     np.testing.assert_allclose(two.left_out(X), one.left_out(X), atol=1e-10 * unit)
-    for mine, theirs in zip(
-        deviations_in_place(two, X, mask, gamma),
-        deviations_in_place(one, X, mask, gamma),
-        strict=True,
-    ):
-        np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-9)
-=======
-    np.testing.assert_allclose(two.left_out(), one.left_out(), atol=1e-10 * unit)
->>>>>>> posterior
 
 
 def test_a_row_energy_for_new_rows_needs_nothing_of_the_old_ones_places():

@@ -26,11 +26,7 @@ from polycomplete.rows import (
 from polycomplete.rows import energy as energy_module
 from polycomplete.rows.energy import slices
 from polycomplete.solvers.precondition import precondition
-<<<<<<< HEAD
 from polycomplete.solvers.problem import ExactProblem
-from polycomplete.solvers.restart import blend_ambiguous
-=======
->>>>>>> posterior
 from tests import naive
 
 KERNELS = {

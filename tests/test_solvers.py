@@ -105,6 +105,14 @@ def test_stages_fall_by_tens_and_end_at_the_last(first, last, expected):
     assert stages(first, last) == expected
 
 
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [(1.0, 0.1, [1.0, 0.5, 0.25, 0.125, 0.1]), (1.0, 1.0, [1.0]), (0.1, 1.0, [1.0])],
+)
+def test_stages_fall_by_any_factor(first, last, expected):
+    assert stages(first, last, factor=2.0) == expected
+
+
 @pytest.mark.parametrize("rule", [Equal(), Ramp()], ids=str)
 @pytest.mark.parametrize("kernel", [RBF(), Polynomial(2, 1.0)], ids=str)
 @pytest.mark.parametrize("noise", [None, 10.0])
@@ -266,6 +274,12 @@ def test_a_time_limit_ends_the_run_with_what_it_has(kind):
     assert result.stop == "time_limit"
     assert result.iterations == 1
     assert not np.array_equal(result.X, fill(problem.X, problem.mask, "mean"))
+
+
+@pytest.mark.parametrize("value", ["soon", -1.0])
+def test_a_wrong_time_limit_is_named(value):
+    with pytest.raises(ValueError, match=r"Exact\(time_limit=\.\.\.\).*got"):
+        Exact(time_limit=value).solve(curve()[0], 1e-3)
 
 
 def test_too_few_rounds_say_so():

@@ -3,14 +3,8 @@
 import numpy as np
 import pytest
 
-<<<<<<< HEAD
 from polycomplete import PMC, VMC, Exact, datasets, masks, metrics
 from polycomplete.model_selection import follow
-from polycomplete.rows import Span, bring_back
-=======
-from polycomplete import PMC, VMC, datasets, masks, metrics
-from polycomplete.tuning import follow
->>>>>>> posterior
 
 
 @pytest.fixture(scope="module")
@@ -47,12 +41,7 @@ def test_no_row_of_motion_capture_runs_away(motion):
 def test_new_rows_that_run_away_are_marked(motion):
     truth, holes = motion
     X = np.where(holes, np.nan, truth)
-<<<<<<< HEAD
     pmc = PMC(smoothing=1e-6, scale="standard", random_state=1, solver=Exact()).fit(X[400:520])
-    completed = pmc.transform(X[200:300])
-=======
-    pmc = PMC(smoothing=1e-6, scale="standard", random_state=1, engine="exact").fit(X[400:520])
->>>>>>> posterior
     missing = holes[200:300]
     found = pmc.model_.complete(np.where(missing, 0.0, truth[200:300]), ~missing)
     inside = np.where(missing, found.rows, np.nanmean(X[400:520], axis=0))

@@ -17,6 +17,7 @@ from polycomplete import (
     metrics,
     model_selection,
 )
+from polycomplete.solvers import Solver
 from polycomplete.solvers.base import Monitor
 
 
@@ -117,16 +118,22 @@ def test_a_path_out_of_time_is_not_taken_for_data_without_noise():
 
 
 def test_another_solver_is_welcome():
-    class Means:
+    class Means(Solver):
         default_smoothing = 1e-3
 
-        def solve(self, problem, smoothing):
+        def pose(self, *parts, **options):
+            return Exact().pose(*parts, **options)
+
+        def solve(self, problem, smoothing, init=None):
             X = np.where(problem.mask, problem.X, 0.0)
             return Monitor().result(X, "converged", problem.kernel)
 
     X, mask = manifold(n=30, m=4)
-    completed = PMC(solver=Means(), scale="standard").fit_transform(masks.apply(X, mask))
-    assert np.isfinite(completed).all()
+    pmc = PMC(solver=Means(), scale="standard")
+    assert np.isfinite(pmc.fit_transform(masks.apply(X, mask))).all()
+    assert pmc.smoothing_ == 1e-3
+    with pytest.raises(TypeError, match=r"Means\(\) has no path of decreasing smoothing"):
+        next(pmc.path(masks.apply(X, mask)))
 
 
 def test_completing_new_rows_leaves_the_model_as_it_was():

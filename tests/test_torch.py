@@ -15,6 +15,7 @@ from polycomplete import (
     Ramp,
     Schatten,
     _resources,
+    completers,
     datasets,
     masks,
     metrics,
@@ -24,7 +25,9 @@ from polycomplete.landmarks import Resources
 from polycomplete.landmarks import problem as problem_module
 from polycomplete.landmarks.energy import Spectrum
 from polycomplete.landmarks.features import moments, whiten
-from polycomplete.rows import Posterior, pivots, spreads
+from polycomplete.rows import Posterior, Resources, pivots, spreads
+from polycomplete.solvers.lift import LiftProblem
+from polycomplete.solvers.problem import ExactProblem
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 KERNELS = {"rbf": RBF(width=3.0), "polynomial": Polynomial(2, 1.0)}
@@ -68,13 +71,8 @@ def test_a_frozen_model_gives_the_same_on_a_device(instance, fitted, max_memory)
     _, mask, given = instance
     elsewhere = Resources(device="torch:cpu", max_memory=max_memory)
     here, there = (
-<<<<<<< HEAD
-        replace(fitted.model_, resources=resources).completion(given, mask)
+        replace(fitted.model_, resources=resources).complete(given, mask)
         for resources in (Resources(), elsewhere)
-=======
-        replace(fitted.model_, engine=engine).complete(given, mask)
-        for engine in (Landmark(), there)
->>>>>>> posterior
     )
     sure = (mask.sum(axis=1) >= 4) & here.determined
     assert_allclose(there.rows[sure], here.rows[sure], rtol=0, atol=1e-4)
@@ -131,6 +129,33 @@ def test_the_exact_objective_is_the_same_on_a_device(eigen):
         assert spectrum.vectors.shape[1] == (80 if eigen == "full" else 32)
     assert found[1][0] == pytest.approx(found[0][0], rel=1e-8)
     assert_allclose(found[1][1], found[0][1], rtol=1e-6, atol=1e-8)
+
+
+def test_exact_takes_the_card_that_is_named_and_by_auto_beside_many_rows(monkeypatch):
+    monkeypatch.setattr(problem_module, "any_card", lambda: "torch:cpu")
+    X, mask = np.zeros((60, 3)), np.ones((60, 3), dtype=bool)
+    posed = {}
+    for name in (None, "cpu", "auto", "torch:cpu"):
+        pose = Exact().pose(X, mask, RBF(width=3.0), Schatten(), resources=Resources(device=name))
+        posed[name] = pose.device.is_host
+    assert posed == {None: True, "cpu": True, "auto": True, "torch:cpu": False}
+    monkeypatch.setattr(problem_module, "MANY", 50)
+    auto = Resources(device="auto")
+    assert not Exact().pose(X, mask, RBF(width=3.0), Schatten(), resources=auto).device.is_host
+    linear = (X, mask, Polynomial(1, 0.0), Schatten())
+    assert type(Exact().pose(*linear)) is LiftProblem  # which is for the host alone
+    assert type(Exact().pose(*linear, resources=auto)) is ExactProblem
+
+
+@pytest.mark.parametrize("device", ["auto", None])
+def test_few_rows_of_a_tensor_on_a_card_get_newton_steps(monkeypatch, instance, device):
+    monkeypatch.setattr(completers, "name_of", lambda X: "torch:cpu")
+    pmc = PMC(smoothing=1e-3, device=device, random_state=0).fit(instance[2][:60])
+    assert isinstance(pmc.solver_, Exact)
+    assert pmc.result_.gains
+    landmarks = PMC(solver=Landmark(), smoothing=1e-3, device=device, random_state=0)
+    place = landmarks.fit(instance[2][:60]).model_.resources.device
+    assert place == (device or "torch:cpu")
 
 
 def test_parts_of_the_data_come_back_in_their_order():

@@ -78,7 +78,7 @@ class Completer(BlockCompleter):
     device : str, optional
         Where rows are completed, or with ``Exact`` the objective is computed: "cpu", "cuda" (or
         "cuda:1" and so on), or "auto" for a GPU where there is one and there are enough rows. By
-        default where the rows are: on the GPU for a tensor that lies there.
+        default the host, and with ``Landmark`` the GPU for a tensor that lies there.
     random_state : int, RandomState or None, default=None
         Chooses the entries that "auto" holds out.
     verbose : int, default=0
@@ -281,8 +281,9 @@ class Completer(BlockCompleter):
         )
 
     def _resources(self, solver: Solver) -> Resources:
-        """Return where rows are worked on; by default where they lie."""
-        device = self._lies_on if self.device is None else self.device
+        """Return where rows are worked on; one by one by default where they lie."""
+        follows = self.device is None and isinstance(solver, Landmark)
+        device = self._lies_on if follows else self.device
         return Resources(self.n_jobs, device, getattr(solver, "max_memory", None))
 
     def _solver(self, n_rows: int) -> Solver:

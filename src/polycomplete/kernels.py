@@ -28,7 +28,7 @@ def typical_distance(X: Array, mask: Array) -> float:
 
     It is ``sqrt(2 Σ_a var(a))`` with the variance of each column over its observed entries: what
     the distance of two random rows would be without holes. It costs one pass over the data, and
-    the same number is the unit of ``RBF(width="auto")`` in every engine.
+    the same number is the unit of ``RBF(width="auto")`` in every solver.
 
     Parameters
     ----------

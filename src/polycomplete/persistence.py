@@ -38,13 +38,11 @@ BEGINNING, ARRAY = b"PK", b"\x93NUMPY"  # of every zip archive, and of NumPy's a
 OWN = {
     "clustering",
     "completers",
-    "frames",
     "kernels",
     "landmarks",
     "linear",
     "methods",
     "model",
-    "monomials",
     "penalties",
     "rows",
     "scaling",
@@ -53,7 +51,6 @@ OWN = {
     "tables",
     "transduction",
     "model_selection",
-    "uncertainty",
 }
 #: What else may be in it, besides what skops itself takes for safe (NumPy's arrays, scikit-learn's
 #: estimators).

@@ -52,14 +52,15 @@ class Resources:
         if self.device != "auto":
             find_device(self.device)
 
+    def name_for(self, n_rows: int) -> str | None:
+        """Return the name of the device for so many rows; None for the host."""
+        if self.device == "auto":
+            return any_card() if n_rows >= MANY else None
+        return self.device
+
     def device_for(self, n_rows: int, joint: bool = True) -> Device:
         """Return where so many rows are worked on: all at once, or one by one."""
-        name = self.device
-        if name == "auto":
-            name = any_card() if n_rows >= MANY else None
-        if joint and n_rows < MANY_JOINT:
-            name = None
-        return find_device(name)
+        return find_device(None if joint and n_rows < MANY_JOINT else self.name_for(n_rows))
 
     def bytes_for_blocks(self, device: Device) -> float:
         """Return what the blocks that are worked on at a time may take."""

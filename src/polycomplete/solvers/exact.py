@@ -87,7 +87,8 @@ class GramSolver(Solver):
         seed: int = 0,
     ) -> ExactProblem:
         """Return the problem of completing X, unless it does not fit the memory."""
-        (n, m), device = X.shape, resources.device
+        n, m = X.shape
+        device = resources.name_for(n)
         lifted = self.eigen == "auto" and pays(kernel, n, m) and find_device(device).is_host
         self.check(n, m, count(kernel, m) if lifted else None)
         if lifted:
