@@ -77,7 +77,7 @@ def test_columns_of_similar_spread_need_no_choice_and_others_are_chosen_by_hidin
 
 def test_too_few_entries_to_hide_means_caution():
     X, mask = manifold(n=8, m=3, rate=0.8)
-    assert PMC(random_state=0)._recipe(seed=0).search.select(X, mask)[:2] == (
+    assert PMC(random_state=0)._surface(seed=0).search.select(X, mask)[:2] == (
         "sqrt",
         model_selection.CAUTIOUS,
     )
@@ -113,7 +113,7 @@ def test_a_fit_out_of_time_says_so_and_keeps_what_it_reached(smoothing):
 def test_a_path_out_of_time_is_not_taken_for_data_without_noise():
     X, mask = manifold(n=200, rate=0.7)
     noisy = X + 0.3 * X.std(axis=0) * np.random.default_rng(0).standard_normal(X.shape)
-    recipe = PMC(solver=Exact(time_limit=1e-6), random_state=0)._recipe(seed=0)
+    recipe = PMC(solver=Exact(time_limit=1e-6), random_state=0)._surface(seed=0)
     assert recipe.search.select(noisy, mask)[1] == Exact().initial_smoothing
 
 
@@ -185,7 +185,7 @@ def test_the_residual_of_an_earlier_fit_does_not_survive():
 def test_a_column_that_does_not_vary_among_the_rows_to_choose_by_is_not_judged():
     X, mask = manifold(60)
     X[:, 3] = 1.0
-    chosen = PMC()._recipe(0, len(X)).search.select(X, mask)
+    chosen = PMC()._surface(0, len(X)).search.select(X, mask)
     assert chosen.smoothing < 1e-2
     assert chosen.trials
 
@@ -204,7 +204,7 @@ def test_small_tables_are_judged_by_more_hidden_entries_where_noise_sets_the_err
 
     followed_as_is = model_selection.follow
     monkeypatch.setattr(model_selection, "follow", follow)
-    chosen = PMC(scale="standard", random_state=0)._recipe(seed=0).search.select(X, mask)
+    chosen = PMC(scale="standard", random_state=0)._surface(seed=0).search.select(X, mask)
     assert len(followed) == expected
     counts, ends = zip(*followed, strict=True)
     assert sum(counts) >= (model_selection.CERTAIN if noise else model_selection.ENOUGH)

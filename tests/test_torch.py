@@ -21,11 +21,10 @@ from polycomplete import (
     metrics,
 )
 from polycomplete._resources import find_device
-from polycomplete.landmarks import Resources
-from polycomplete.landmarks import problem as problem_module
 from polycomplete.landmarks.energy import Spectrum
 from polycomplete.landmarks.features import moments, whiten
 from polycomplete.rows import Posterior, Resources, pivots, spreads
+from polycomplete.rows import resources as problem_module
 from polycomplete.solvers.lift import LiftProblem
 from polycomplete.solvers.problem import ExactProblem
 

@@ -3,7 +3,7 @@
 With T the usual energy of a row, a row may be anywhere where its energy is not much above. From a
 few starts Levenberg–Marquardt finds the minima x_k of ``U = E + T/2 |(x − mean of starts)/5s|²``, s
 the spreads of the columns. Each is a Gaussian of covariance ``(H_k/(f² T_row) + 1/(2s)²)⁻¹`` and
-weight ``exp(−(U_k − min U)/(3 T_row))``, where ``T_row = T + min E``: a row off the surface is
+weight ``exp(−(U_k − min U)/(3 max(1, f²) T_row))``, where ``T_row = T + min E``: a row off the surface is
 hotter. Completion and standard deviation are those of the mixture; a row is determined if its
 deviations are small beside the spreads. f alone is calibrated, on held-out entries.
 """
@@ -219,8 +219,9 @@ class Posterior:
         holes = xp.astype(~mask, x.dtype)
         count = xp.clip(xp.sum(holes, axis=1), 1.0, None)
         if found.joint is not None:
-            # The joint completion stands for its minimum where that is hardly lower.
-            x = xp.where((found.cost <= heat)[:, None], found.joint, x)
+            # The joint completion stands for its minimum where that is hardly lower, and near.
+            away = _near(x, found.joint, (LOOSEST * self.spread) ** 2 * holes, count)
+            x = xp.where(((found.cost <= heat) & (away <= 1))[:, None], found.joint, x)
         several = xp.nonzero(xp.any(found.table[:, 1:] >= 0, axis=1))[0]
         if several.shape[0]:
             x[several, :], v[several, :] = self._mix(found, variance, heat, x, count, several)
@@ -281,7 +282,7 @@ class Posterior:
             kept.append(new)
         U = xp.where(xp.stack(kept, axis=1), U, xp.inf)
         x[:, 0, :] = xp.take(best, some, axis=0)
-        w = xp.exp(-(U - xp.min(U, axis=1)[:, None]) / (FLAT * self.factor**2 * heat)[:, None])
+        w = xp.exp(-(U - xp.min(U, axis=1)[:, None]) / (FLAT * max(self.factor**2, 1.0) * heat)[:, None])
         w = (w / xp.sum(w, axis=1)[:, None])[:, :, None]
         # The mean of equal numbers may differ from them in the last bit: observed entries stay.
         mean = x[:, 0, :] + xp.sum(w * (x - x[:, :1, :]), axis=1)
