@@ -39,7 +39,7 @@ UNCONVERGED = {
     "Exact(rounds=...)": PMC(solver=Exact(tol=0.0, rounds=1, n_restarts=0)),
     "AdamPlus(max_iter=...)": PMC(solver=AdamPlus(max_iter=3)),
     "Landmark(max_iter=...)": PMC(solver=Landmark(max_iter=3), smoothing=1e-3),
-    "Exact(rounds=...)) or": VMC(solver=Exact(tol=0.0, rounds=1, n_restarts=0), smoothing=1e-3),
+    "solver=Exact(rounds=...)": VMC(solver=Exact(tol=0.0, rounds=1, n_restarts=0), smoothing=1e-3),
     "(max_iter=...) or a larger beta": KFMC(max_iter=1, tol=0.0),
     "(max_iter=...) or a larger smoothing": SRMC(max_iter=1, tol=0.0),
     "(max_iter=... of the solver)": LRMC(solver=AugmentedLagrangian(max_iter=1)),

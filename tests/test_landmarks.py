@@ -1,4 +1,4 @@
-"""The landmark engine: the exact limit, sums over blocks, sweeps, new rows, threads, memory."""
+"""The landmark solver: the exact limit, sums over blocks, sweeps, new rows, threads, memory."""
 
 import pickle
 import tracemalloc

@@ -92,7 +92,7 @@ def test_left_out_is_each_row_given_the_others_and_never_negative(X):
     model = learn(RBF(width=1.5), X, GAMMA)
     assert np.array_equal(model.left_out(X), model.value(X, np.arange(12)))
     twins = np.repeat(X, 2, axis=0)
-    assert learn(RBF(width=1.5), twins, 1e-14).left_out(X).min() >= 0
+    assert learn(RBF(width=1.5), twins, 1e-14).left_out(twins).min() >= 0
 
 
 def test_dropped_directions_hardly_count():

@@ -17,7 +17,6 @@ from polycomplete import (
     metrics,
     model_selection,
 )
-from polycomplete.solvers import Solver
 from polycomplete.solvers.base import Monitor
 
 
@@ -118,11 +117,8 @@ def test_a_path_out_of_time_is_not_taken_for_data_without_noise():
 
 
 def test_another_solver_is_welcome():
-    class Means(Solver):
+    class Means(AdamPlus):
         default_smoothing = 1e-3
-
-        def pose(self, *parts, **options):
-            return Exact().pose(*parts, **options)
 
         def solve(self, problem, smoothing, init=None):
             X = np.where(problem.mask, problem.X, 0.0)

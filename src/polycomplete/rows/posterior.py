@@ -282,7 +282,9 @@ class Posterior:
             kept.append(new)
         U = xp.where(xp.stack(kept, axis=1), U, xp.inf)
         x[:, 0, :] = xp.take(best, some, axis=0)
-        w = xp.exp(-(U - xp.min(U, axis=1)[:, None]) / (FLAT * max(self.factor**2, 1.0) * heat)[:, None])
+        w = xp.exp(
+            -(U - xp.min(U, axis=1)[:, None]) / (FLAT * max(self.factor**2, 1.0) * heat)[:, None]
+        )
         w = (w / xp.sum(w, axis=1)[:, None])[:, :, None]
         # The mean of equal numbers may differ from them in the last bit: observed entries stay.
         mean = x[:, 0, :] + xp.sum(w * (x - x[:, :1, :]), axis=1)
