@@ -198,7 +198,7 @@ def test_the_objective_falls_within_each_stage(kernel, beta):
 def test_a_tight_tolerance_is_reached(kernel):
     X, mask = manifold(n=60, m=6, rate=0.7, n_dims=1)
     X = ColumnScaler.fit(X, mask, "standard").apply(X)
-    solver = KernelFactorisation(n_atoms=6, beta=1e-2, max_iter=20000, tol=1e-12, blend=False)
+    solver = KernelFactorisation(n_atoms=6, beta=1e-2, max_iter=20000, tol=1e-13, blend=False)
     model, result = solver.solve(X, mask, kernel)
     assert result.stop == "converged"
     gamma, alpha = 1e-2 * model.scale, 0.0 if isinstance(kernel, RBF) else 1e-2
@@ -206,7 +206,7 @@ def test_a_tight_tolerance_is_reached(kernel):
     assert result.objective[-1] == pytest.approx(value, rel=1e-9)
     # Against the slopes where a run begins.
     first = evaluate(kernel, np.where(mask, X, 0), X[:6], gamma, alpha)
-    assert np.abs(rows[~mask]).max() < 3e-6 * np.abs(first[1]).max()
+    assert np.abs(rows[~mask]).max() < 1e-6 * np.abs(first[1]).max()
     assert np.abs(moves).max() < 1e-6 * np.abs(first[2]).max()
 
 

@@ -3,9 +3,9 @@
 With T the usual energy of a row, a row may be anywhere where its energy is not much above. From a
 few starts Levenberg–Marquardt finds the minima x_k of ``U = E + T/2 |(x − mean of starts)/5s|²``, s
 the spreads of the columns. Each is a Gaussian of covariance ``(H_k/(f² T_row) + 1/(2s)²)⁻¹`` and
-weight ``exp(−(U_k − min U)/(3 max(1, f²) T_row))``, where ``T_row = T + min E``: a row off the surface is
-hotter. Completion and standard deviation are those of the mixture; a row is determined if its
-deviations are small beside the spreads. f alone is calibrated, on held-out entries.
+weight ``exp(−(U_k − min U)/(3 max(1, f²) T_row))``, where ``T_row = T + min E``: a row off the
+surface is hotter. Completion and standard deviation are those of the mixture; a row is determined
+if its deviations are small beside the spreads. f alone is calibrated, on held-out entries.
 """
 
 from __future__ import annotations

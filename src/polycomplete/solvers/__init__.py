@@ -2,7 +2,7 @@
 
 from polycomplete.solvers.adam import AdamPlus
 from polycomplete.solvers.base import Progress, Result, Solver
-from polycomplete.solvers.exact import Exact
+from polycomplete.solvers.exact import Exact, GramSolver
 from polycomplete.solvers.factorisation import KernelFactorisation, partial_solve
 from polycomplete.solvers.lifting import Lifting
 from polycomplete.solvers.nuclear import AugmentedLagrangian
@@ -13,6 +13,7 @@ __all__ = [
     "AdamPlus",
     "AugmentedLagrangian",
     "Exact",
+    "GramSolver",
     "KernelFactorisation",
     "Lifting",
     "Progress",

@@ -73,8 +73,8 @@ class GramSolver(Solver):
     True
     """
 
-    eigen: str
-    max_memory: float | None
+    eigen: str = "auto"
+    max_memory: float | None = None
 
     def pose(
         self,
