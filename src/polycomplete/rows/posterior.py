@@ -3,9 +3,10 @@
 With T the usual energy of a row, a row may be anywhere where its energy is not much above. From a
 few starts Levenberg–Marquardt finds the minima x_k of ``U = E + T/2 |(x − mean of starts)/5s|²``, s
 the spreads of the columns. Each is a Gaussian of covariance ``(H_k/(f² T_row) + 1/(2s)²)⁻¹`` and
-weight ``exp(−(U_k − min U)/(3 max(1, f²) T_row))``, where ``T_row = T + min E``: a row off the
-surface is hotter. Completion and standard deviation are those of the mixture; a row is determined
-if its deviations are small beside the spreads. f alone is calibrated, on held-out entries.
+weight ``exp(−(U_k − min U)/(3 f² T_row))``, where ``T_row = T + min E``: a row off the surface is
+hotter. Completion and standard deviation (f² not below 1 in its weights) are those of the mixture;
+a row is determined if its deviations are small beside the spreads. f alone is calibrated, on
+held-out entries.
 """
 
 from __future__ import annotations
@@ -282,13 +283,20 @@ class Posterior:
             kept.append(new)
         U = xp.where(xp.stack(kept, axis=1), U, xp.inf)
         x[:, 0, :] = xp.take(best, some, axis=0)
-        w = xp.exp(
-            -(U - xp.min(U, axis=1)[:, None]) / (FLAT * max(self.factor**2, 1.0) * heat)[:, None]
+        # The mean counts a minimum by the calibrated temperature. Deviations do not take it for
+        # colder than the row is: a second place with as low an energy is never ruled out.
+        U, best, scale = U - xp.min(U, axis=1)[:, None], x[:, :1, :], (FLAT * heat)[:, None]
+        sharp, w = (
+            _shares(xp.exp(-U / (scale * by))) for by in (self.factor**2, max(self.factor**2, 1.0))
         )
-        w = (w / xp.sum(w, axis=1)[:, None])[:, :, None]
         # The mean of equal numbers may differ from them in the last bit: observed entries stay.
-        mean = x[:, 0, :] + xp.sum(w * (x - x[:, :1, :]), axis=1)
+        mean = best[:, 0, :] + xp.sum(sharp * (x - best), axis=1)
         return mean, xp.sum(w * (v + (x - mean[:, None, :]) ** 2), axis=1)
+
+
+def _shares(w: Array) -> Array:
+    """Return weights of rows (n, k) as shares of one, (n, k, 1)."""
+    return (w / array_namespace(w).sum(w, axis=1)[:, None])[:, :, None]
 
 
 def spreads(X: Array, mask: Array | None = None) -> Array:
