@@ -293,7 +293,7 @@ class Trial(NamedTuple):
         return HeldOut(self.rows[rows], columns, truth, completed, deviation)
 
 
-Read = Callable[[float], Completion]  # by the factor that deviations are multiplied by
+Read = Callable[[float, bool], Completion]  # given Posterior.factor and Posterior.sharp
 
 
 class Selection(NamedTuple):
@@ -306,19 +306,26 @@ class Selection(NamedTuple):
 
     def calibrate(
         self, X: np.ndarray, reading: Callable[[Trial], Read]
-    ) -> tuple[float, HeldOut | None]:
-        """Return what deviations must be multiplied by to fit held-out entries, and these."""
+    ) -> tuple[float, bool, HeldOut | None]:
+        """Return factor and sharpness of the posterior that fit held-out entries, and these."""
         if not self.trials:
-            return 1.0, None
-        factor, reads = 1.0, [reading(trial) for trial in self.trials]
-        pairs = list(zip(self.trials, reads, strict=True))
-        for last in (False,) * FITTED + (True,):  # deviations are bounded: they follow slowly
-            found = [trial.held_out(X, read(factor)) for trial, read in pairs]
-            held = HeldOut(*(np.concatenate(part) for part in zip(*found, strict=True)))
-            if not last:
-                ratio = calibration(held.completed - held.truth, held.deviation)
-                factor = float(np.clip(factor * ratio, 1 / LARGEST, LARGEST))
-        return factor, held
+            return 1.0, False, None
+        pairs = [(trial, reading(trial)) for trial in self.trials]
+
+        def read(factor: float, sharp: bool) -> HeldOut:
+            found = [trial.held_out(X, read(factor, sharp)) for trial, read in pairs]
+            return HeldOut(*(np.concatenate(part) for part in zip(*found, strict=True)))
+
+        factor = 1.0
+        for _ in range(FITTED):  # deviations are bounded: they follow slowly
+            held = read(factor, False)
+            ratio = calibration(held.completed - held.truth, held.deviation)
+            factor = float(np.clip(factor * ratio, 1 / LARGEST, LARGEST))
+        both = {sharp: read(factor, sharp) for sharp in (False, True)}
+        unit = np.array([np.std(held.truth[held.columns == j]) or 1.0 for j in range(X.shape[1])])
+        off = {s: np.abs(h.completed - h.truth) / unit[h.columns] for s, h in both.items()}
+        sharp = _mean_error(off[True]) < _mean_error(off[False])
+        return factor, sharp, both[sharp]
 
 
 @dataclass(frozen=True)

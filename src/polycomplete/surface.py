@@ -63,11 +63,11 @@ class Surface:
             scaler = ColumnScaler.fit(X, mask, chosen.scale, self.groups)
             Z = scaler.apply_observed(X, mask)
             problem, result, smoothing = here.minimize(Z, mask, chosen, started)
-            factor, held_out = chosen.calibrate(X, partial(here.read, problem, smoothing))
-            found = here.out_of_sample(problem, result.X, smoothing, factor)
+            factor, sharp, held_out = chosen.calibrate(X, partial(here.read, problem, smoothing))
+            found = here.out_of_sample(problem, result.X, smoothing, factor, sharp)
             rows = found.rows if self.solver.blend and self.noise is None else result.X
             posterior = self.solver.learn(problem, rows, smoothing)
-        posterior = replace(posterior, factor=factor, packing=EVEN)
+        posterior = replace(posterior, factor=factor, sharp=sharp, packing=EVEN)
         return Fitted(
             model=SurfaceModel(scaler, posterior, smoothing, self.resources),
             completed=scaler.undo(rows),
@@ -107,12 +107,12 @@ class Surface:
         return replace(problem, kernel=result.kernel or problem.kernel), result, smoothing
 
     def out_of_sample(
-        self, problem: Problem, X: np.ndarray, smoothing: float, factor: float
+        self, problem: Problem, X: np.ndarray, smoothing: float, factor: float, sharp: bool
     ) -> Completion:
         """Complete jointly completed rows, each by a model without it."""
         whole, mask = Completion.blank(X), problem.mask
         for rows, posterior, exclude in self.solver.without(problem, X, smoothing):
-            found = replace(posterior, factor=factor).complete(
+            found = replace(posterior, factor=factor, sharp=sharp).complete(
                 X[rows], mask[rows], exclude=exclude, joint=True, run=self.resources.mapping
             )
             whole.store(rows, found)
@@ -130,10 +130,11 @@ class Surface:
                 minima = posterior.minima(X[some], visible[some], exclude=own, joint=True)
                 parts.append((some, posterior, minima, own))
 
-        def read(factor: float) -> Completion:
+        def read(factor: float, sharp: bool) -> Completion:
             whole = Completion.blank(X)
             for some, posterior, minima, own in parts:
-                found = replace(posterior, factor=factor).read(minima, visible[some], exclude=own)
+                at = replace(posterior, factor=factor, sharp=sharp)
+                found = at.read(minima, visible[some], exclude=own)
                 whole.store(some, found)
             return whole
 

@@ -3,10 +3,10 @@
 With T the usual energy of a row, a row may be anywhere where its energy is not much above. From a
 few starts Levenberg–Marquardt finds the minima x_k of ``U = E + T/2 |(x − mean of starts)/5s|²``, s
 the spreads of the columns. Each is a Gaussian of covariance ``(H_k/(f² T_row) + 1/(2s)²)⁻¹`` and
-weight ``exp(−(U_k − min U)/(3 f² T_row))``, where ``T_row = T + min E``: a row off the surface is
-hotter. Completion and standard deviation (f² not below 1 in its weights) are those of the mixture;
-a row is determined if its deviations are small beside the spreads. f alone is calibrated, on
-held-out entries.
+weight ``exp(−(U_k − min U)/(3 max(1, f²) T_row))``, where ``T_row = T + min E``: a row off the
+surface is hotter. Completion and standard deviation are those of the mixture; a row is determined
+if its deviations are small beside the spreads. Two things are chosen on held-out entries: f, and
+whether a small f² counts in the weights of the mean.
 """
 
 from __future__ import annotations
@@ -106,6 +106,8 @@ class Posterior:
         T, the usual energy of a row.
     factor : float
         f: deviations are so many times larger than the curvature says.
+    sharp : bool
+        Whether f² counts in the weights of the mean where it is below 1.
     packing : Packing
         How rows are put into blocks.
     """
@@ -115,6 +117,7 @@ class Posterior:
     spread: Array
     usual: float
     factor: float = 1.0
+    sharp: bool = False
     packing: Packing = EVEN
 
     def on(self, put: Callable[[Array], Array], packing: Packing) -> Self:
@@ -283,14 +286,13 @@ class Posterior:
             kept.append(new)
         U = xp.where(xp.stack(kept, axis=1), U, xp.inf)
         x[:, 0, :] = xp.take(best, some, axis=0)
-        # The mean counts a minimum by the calibrated temperature. Deviations do not take it for
-        # colder than the row is: a second place with as low an energy is never ruled out.
-        U, best, scale = U - xp.min(U, axis=1)[:, None], x[:, :1, :], (FLAT * heat)[:, None]
-        sharp, w = (
-            _shares(xp.exp(-U / (scale * by))) for by in (self.factor**2, max(self.factor**2, 1.0))
-        )
+        # Deviations never take a row for colder than its energy says: a second place with as low
+        # an energy is not ruled out by the calibration.
+        U, best = (U - xp.min(U, axis=1)[:, None]) / (FLAT * heat)[:, None], x[:, :1, :]
+        wide = max(self.factor**2, 1.0)
+        w, own = (_shares(xp.exp(-U / by)) for by in (wide, self.factor**2 if self.sharp else wide))
         # The mean of equal numbers may differ from them in the last bit: observed entries stay.
-        mean = best[:, 0, :] + xp.sum(sharp * (x - best), axis=1)
+        mean = best[:, 0, :] + xp.sum(own * (x - best), axis=1)
         return mean, xp.sum(w * (v + (x - mean[:, None, :]) ** 2), axis=1)
 
 
