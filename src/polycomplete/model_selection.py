@@ -322,7 +322,7 @@ class Selection(NamedTuple):
             ratio = calibration(held.completed - held.truth, held.deviation)
             factor = float(np.clip(factor * ratio, 1 / LARGEST, LARGEST))
         both = {sharp: read(factor, sharp) for sharp in (False, True)}
-        unit = np.array([np.std(held.truth[held.columns == j]) or 1.0 for j in range(X.shape[1])])
+        unit = self.trials[0].scaler.scale
         off = {s: np.abs(h.completed - h.truth) / unit[h.columns] for s, h in both.items()}
         sharp = _mean_error(off[True]) < _mean_error(off[False])
         return factor, sharp, both[sharp]
