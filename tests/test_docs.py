@@ -173,3 +173,26 @@ def test_an_example_of_the_gallery_runs(tmp_path):
     )
     assert done.stdout.splitlines()[0] in PAGES["docs/gallery.md"]
     assert picture.stat().st_size > 5000
+
+
+PLACES = re.findall(
+    r"`(polycomplete\.[\w.]+)`", (DOCS / "from-paper-to-code.md").read_text(encoding="utf-8")
+)
+
+
+def test_the_places_of_the_papers_steps_are_named():
+    assert len(set(PLACES)) > 30
+
+
+@pytest.mark.parametrize("place", sorted(set(PLACES)))
+def test_each_step_of_the_paper_has_the_place_that_is_named(place):
+    parts = place.split(".")
+    for split in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:split]))
+        except ModuleNotFoundError:
+            continue
+        break
+    for name in parts[split:]:
+        found = getattr(found, name)
+    assert callable(found)
