@@ -1,4 +1,4 @@
-"""The moves of a kernel factorisation: sweeps with drawn atoms, second chances, joint descent.
+"""The moves of a kernel factorisation: sweeps with drawn atoms, restarts, joint descent.
 
 A few atoms D (rows of the same space) explain every row in feature space, φ(x) ≈ φ(D)ᵀ z. With the
 best codes z put in,

@@ -2,7 +2,7 @@
 
 1. *Warm-up.* The weight β of the codes shrinks from sweep to sweep. Each sweep draws its atoms
    among the current rows, and every row takes one Levenberg–Marquardt step on its energy.
-2. Rows that settled in the wrong place get second chances (:mod:`polycomplete.rows.restarts`).
+2. Rows that settled in the wrong place start again (:mod:`polycomplete.rows.restarts`).
 3. *Descent.* Atoms are selected among the rows; then rows and atoms move together by L-BFGS with
    the codes eliminated, in preconditioned variables, down to the last β and there until the
    objective rests.
@@ -65,7 +65,7 @@ class KernelFactorisation(BaseEstimator):
     sweeps : int, default=5
         Sweeps of the warm-up in each factor of ten of β.
     rescues : int, default=2
-        Rounds of second chances for rows that settled in the wrong place.
+        Rounds of restarts for rows that settled in the wrong place.
     blend : bool, default=True
         Give rows that have less than half of the usual observed entries the mean of their
         plausible completions, where these differ.

@@ -65,7 +65,7 @@ class Lifting(BaseEstimator):
         Converged when the missing entries move less than this in a round, as a root mean square in
         units of a typical entry.
     rescues : int, default=4
-        Rounds of second chances for rows that settled in the wrong place.
+        Rounds of restarts for rows that settled in the wrong place.
     max_memory : float, optional
         Bytes that may be taken; 60 % of what is free by default. A problem that needs more is
         refused before anything is allocated.
