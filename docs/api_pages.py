@@ -51,7 +51,7 @@ PARTS: dict[str, tuple[str, str, list[str]]] = {
     "diagnostics": ("Diagnostics", "Looking inside a fit.", ["diagnostics", "_resources"]),
     "datasets": ("Datasets", "Synthetic surfaces, and those of the paper.", ["datasets"]),
     "theory": ("Theory", "Ranks, counts and bounds of the paper.", ["theory"]),
-    "base": ("Base classes", "What completers share, for your own.", ["base", "methods.solved"]),
+    "base": ("Base classes", "What completers share, for your own.", ["base", "methods.base"]),
 }
 
 

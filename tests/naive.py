@@ -7,6 +7,7 @@ from math import factorial
 import numpy as np
 
 from polycomplete import kernels
+from polycomplete.model_selection import Search
 
 
 class Product(kernels.Kernel):
@@ -173,3 +174,10 @@ def monomials(X, degree, offset):
             ways //= factorial(chosen.count(j))
         columns.append(ways**0.5 * np.prod(Y[:, chosen], axis=1))
     return np.column_stack(columns)
+
+
+def solved(solver, X, mask, seed=0):
+    """Return model and result of a path solver, as a completer has them."""
+    solver.check()
+    chosen = Search(solver, None, seed).select(X, mask)
+    return solver.solve(X, mask, chosen.smoothing, chosen.init)

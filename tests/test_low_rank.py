@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from polycomplete import LRMC, masks
 from polycomplete.linear import LinearModel, shrink
 from polycomplete.solvers import AugmentedLagrangian, SoftImpute, nuclear, soft_impute
+from tests.naive import solved
 
 SHAPES = [(12, 8), (8, 12), (9, 9), (30, 4), (1, 5), (5, 1)]
 
@@ -57,7 +58,7 @@ def test_shrink_lowers_the_singular_values(shape):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_exact_solver_reaches_the_smallest_norm(noise, seed):
     X, mask = draw(noise=noise, seed=seed)
-    result = AugmentedLagrangian(tol=1e-6, max_iter=20_000).solve(X, mask)[1]
+    result = solved(AugmentedLagrangian(tol=1e-6, max_iter=20_000), X, mask)[1]
     independent = smallest_norm(X, mask)
     assert result.stop == "converged"
     np.testing.assert_array_equal(result.X[mask], X[mask])
@@ -93,7 +94,7 @@ def test_the_merit_function_never_rises_once_the_step_is_kept():
 def test_soft_impute_reaches_the_minimum_of_its_objective():
     X, mask = draw(noise=0.3)
     solver = SoftImpute(threshold=0.1, tol=1e-10, max_iter=5000)
-    model, result = solver.solve(X, mask)
+    model, result = solved(solver, X, mask)
     by = model.ridge
     assert result.stop == "converged"
 
@@ -113,7 +114,7 @@ def test_soft_impute_reaches_the_minimum_of_its_objective():
 
 def test_the_objective_of_soft_impute_falls_within_a_stage():
     X, mask = draw(40, 15, rank=3, noise=0.2, rate=0.5)
-    result = SoftImpute(threshold=0.01).solve(X, mask)[1]
+    result = solved(SoftImpute(threshold=0.01), X, mask)[1]
     for before, after, a, b in zip(result.objective, result.objective[1:], result.smoothings,
                                    result.smoothings[1:], strict=False):  # fmt: skip
         assert a != b or after <= before * (1 + 1e-12)
@@ -121,16 +122,16 @@ def test_the_objective_of_soft_impute_falls_within_a_stage():
 
 def test_soft_impute_with_a_small_threshold_is_the_exact_method():
     X, mask = draw(30, 10, rank=2, noise=0.1, rate=0.6)
-    exact = AugmentedLagrangian(tol=1e-8, max_iter=20_000).solve(X, mask)[1].X
-    soft = SoftImpute(threshold=1e-5, tol=1e-8, max_iter=5000).solve(X, mask)[1].X
+    exact = solved(AugmentedLagrangian(tol=1e-8, max_iter=20_000), X, mask)[1].X
+    soft = solved(SoftImpute(threshold=1e-5, tol=1e-8, max_iter=5000), X, mask)[1].X
     np.testing.assert_allclose(soft, exact, atol=2e-3)
 
 
 def test_the_truncated_decomposition_is_the_full_one(monkeypatch):
     X, mask = draw(120, 90, rank=4, noise=0.05, rate=0.5)
-    full = SoftImpute(threshold=0.05, tol=1e-7).solve(X, mask)[1].X
+    full = solved(SoftImpute(threshold=0.05, tol=1e-7), X, mask)[1].X
     monkeypatch.setattr(soft_impute, "SMALL", 20)
-    model, result = SoftImpute(threshold=0.05, tol=1e-7).solve(X, mask)
+    model, result = solved(SoftImpute(threshold=0.05, tol=1e-7), X, mask)
     assert len(model.values) < 30
     np.testing.assert_allclose(result.X, full, atol=1e-4)
 
@@ -139,7 +140,7 @@ def test_the_truncated_decomposition_is_the_full_one(monkeypatch):
                                     SoftImpute(0.05, tol=1e-9, max_iter=5000)])  # fmt: skip
 def test_the_model_gives_training_rows_back(solver):
     X, mask = draw(40, 10, rank=2, noise=0.1, rate=0.7)
-    model, result = solver.solve(X, mask)
+    model, result = solved(solver, X, mask)
     np.testing.assert_allclose(model.complete(X, mask)[0], result.X, atol=1e-3)
 
 
@@ -171,7 +172,7 @@ def test_any_shape_will_do(solver, shape):
     X, mask = draw(*shape, rank=1, rate=0.8)
     mask[:, 0] = True
     mask[0] = True
-    model, result = solver.solve(X, mask)
+    model, result = solved(solver, X, mask)
     np.testing.assert_array_equal(result.X[mask], X[mask])
     assert np.all(np.isfinite(result.X))
     assert np.all(np.isfinite(model.complete(X, mask)[0]))
@@ -182,20 +183,20 @@ def test_permuted_and_rescaled_data_give_the_same_answer(solver):
     X, mask = draw(25, 10, noise=0.2)
     rng = np.random.default_rng(3)
     rows, columns = rng.permutation(25), rng.permutation(10)
-    plain = solver.solve(X, mask)[1].X
-    moved = solver.solve(7.0 * X[rows][:, columns], mask[rows][:, columns])[1].X
+    plain = solved(solver, X, mask)[1].X
+    moved = solved(solver, 7.0 * X[rows][:, columns], mask[rows][:, columns])[1].X
     np.testing.assert_allclose(moved, 7.0 * plain[rows][:, columns], atol=1e-4)
 
 
 def test_long_matrices_take_soft_impute():
-    assert isinstance(LRMC()._solver((800, 800)), SoftImpute)
-    assert isinstance(LRMC()._solver((1_000_000, 20)), AugmentedLagrangian)
+    assert isinstance(LRMC()._solver((800, 800), 0), SoftImpute)
+    assert isinstance(LRMC()._solver((1_000_000, 20), 0), AugmentedLagrangian)
 
 
 def test_the_threshold_follows_the_noise():
     X, mask = draw(150, 30, rank=2, noise=0.0, rate=0.5)
     noise = np.random.default_rng(5).standard_normal(X.shape)
-    rough, clean = (SoftImpute().solve(X + s * noise, mask)[1].smoothing for s in (1.0, 0.001))
+    rough, clean = (solved(SoftImpute(), X + s * noise, mask)[1].smoothing for s in (1.0, 0.001))
     assert clean <= 0.1 * rough
 
 
@@ -203,7 +204,7 @@ def test_the_threshold_follows_the_noise():
 def test_a_threshold_that_makes_no_sense_is_refused(bad):
     X, mask = draw()
     with pytest.raises((ValueError, TypeError), match="threshold"):
-        SoftImpute(threshold=bad).solve(X, mask)
+        solved(SoftImpute(threshold=bad), X, mask)
 
 
 def test_a_solver_of_another_kind_is_refused():
@@ -214,6 +215,6 @@ def test_a_solver_of_another_kind_is_refused():
 @pytest.mark.parametrize("solver", [AugmentedLagrangian, SoftImpute])
 def test_time_and_callback_end_a_run(solver):
     X, mask = draw(60, 20, rate=0.5)
-    assert solver(time_limit=0.0).solve(X, mask)[1].stop == "time_limit"
-    ended = solver(callback=lambda progress: progress.iteration == 3).solve(X, mask)[1]
+    assert solved(solver(time_limit=0.0), X, mask)[1].stop == "time_limit"
+    ended = solved(solver(callback=lambda progress: progress.iteration == 3), X, mask)[1]
     assert (ended.stop, ended.iterations) == ("callback", 3)

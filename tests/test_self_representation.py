@@ -23,6 +23,7 @@ from polycomplete.solvers.self_representation import (
     append_constant,
     smooth_abs,
 )
+from tests.naive import solved
 
 #: Every variant of the method.
 VARIANTS = [
@@ -158,7 +159,7 @@ def test_with_hardly_any_knee_a_dictionary_is_the_lasso(monkeypatch):
 def test_at_a_tight_tolerance_every_row_is_at_the_minimum_of_its_own_objective(variant):
     X, mask = noisy()
     solver = SelfRepresentation(0.05, tol=1e-9, max_iter=5000, **variant)
-    dictionary, result = solver.solve(X, mask)
+    dictionary, result = solved(solver, X, mask)
     assert result.stop == "converged"
     rows, seen = append_constant(result.X / dictionary.unit, mask, dictionary.constant)
     atoms = rows / np.linalg.norm(rows, axis=1, keepdims=True)
@@ -226,7 +227,7 @@ def test_joint_lowers_the_objective_of_the_paper_and_comes_to_rest():
 
 def test_joint_falls_within_each_stage():
     X, mask = surface(n=40)
-    result = SelfRepresentation(1e-2, "joint").solve(X, mask)[1]
+    result = solved(SelfRepresentation(1e-2, "joint"), X, mask)[1]
     together = zip(result.smoothings, result.objective, strict=True)
     seen = []
     for gamma, group in groupby(together, key=lambda pair: pair[0]):
@@ -247,14 +248,14 @@ def test_the_joint_objective_prefers_other_matrices_to_the_truth():
     run.stage(0.05, 100)
     assert run.monitor.objective[-1] < 0.9 * truth
     assert rse(X, run.completed(), mask) > 0.5
-    rows = SelfRepresentation("auto").solve(X, mask)[1].X
+    rows = solved(SelfRepresentation("auto"), X, mask)[1].X
     assert rse(X, rows, mask) < 0.25
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_curve_is_completed(seed):
     X, mask = surface(n=100, seed=seed)
-    _, result = SelfRepresentation().solve(X, mask)
+    _, result = solved(SelfRepresentation(), X, mask)
     assert result.stop == "converged"
     assert rse(X, result.X, mask) < 0.05
     assert rse(X, result.X, mask) < 0.1 * rse(X, fill(X, mask, "mean"), mask)
@@ -285,7 +286,7 @@ def test_converged_means_that_entries_want_to_move_less_than_the_tolerance(monke
         return move, value
 
     monkeypatch.setattr(_Run, "round", watch)
-    result = SelfRepresentation(0.1, tol=1e-4, max_iter=500).solve(X, mask)[1]
+    result = solved(SelfRepresentation(0.1, tol=1e-4, max_iter=500), X, mask)[1]
     last = [moved for gamma, moved in wanted if gamma == 0.1]
     assert result.stop == "converged"
     assert last[-1] < 1e-4 <= min(last[:-1])
@@ -294,7 +295,7 @@ def test_converged_means_that_entries_want_to_move_less_than_the_tolerance(monke
 
 def test_too_few_rounds_say_so():
     X, mask = noisy()
-    result = SelfRepresentation(0.1, tol=0.0, max_iter=3).solve(X, mask)[1]
+    result = solved(SelfRepresentation(0.1, tol=0.0, max_iter=3), X, mask)[1]
     assert result.stop == "max_iter"
     assert result.iterations == 5 * len(stages(FIRST, 0.1, 2.0)[:-1]) + 3
 
@@ -315,13 +316,13 @@ def test_path_goes_from_coarse_to_fine_and_gets_better_without_noise():
 def test_auto_is_finer_without_noise_than_with_it():
     X, mask = surface(n=100)
     Y = X + 0.3 * X.std() * np.random.default_rng(0).standard_normal(X.shape)
-    clean, rough = (SelfRepresentation().solve(each, mask)[0].smoothing for each in (X, Y))
+    clean, rough = (solved(SelfRepresentation(), each, mask)[0].smoothing for each in (X, Y))
     assert clean < 1e-4 < 1e-3 < rough
 
 
 def test_auto_depends_on_the_seed_alone():
     X, mask = noisy(n=40)
-    one, two = (SelfRepresentation().solve(X, mask, seed=3) for _ in range(2))
+    one, two = (solved(SelfRepresentation(), X, mask, seed=3) for _ in range(2))
     assert np.array_equal(one[1].X, two[1].X)
     assert one[0].smoothing == two[0].smoothing
     assert one[1].objective == two[1].objective
@@ -356,8 +357,8 @@ def test_order_of_rows_and_columns_does_not_matter(variant):
     rng = np.random.default_rng(0)
     p, q = rng.permutation(X.shape[0]), rng.permutation(X.shape[1])
     solver = SelfRepresentation(0.05, **variant)
-    one = solver.solve(X, mask)[1].X
-    two = solver.solve(X[p][:, q], mask[p][:, q])[1].X
+    one = solved(solver, X, mask)[1].X
+    two = solved(solver, X[p][:, q], mask[p][:, q])[1].X
     np.testing.assert_allclose(two, one[p][:, q], atol=1e-8)
 
 
@@ -366,11 +367,11 @@ def test_order_of_rows_and_columns_does_not_matter(variant):
 def test_units_and_sign_of_the_data_do_not_matter(variant, smoothing):
     X, mask = noisy()
     solver = SelfRepresentation(smoothing, **variant)
-    one = solver.solve(X, mask)[1]
+    one = solved(solver, X, mask)[1]
     for factor in 1e-5, -1e7:
         if factor < 0 and variant.get("constant", 1.0) and "formulation" not in variant:
             continue  # the constant coordinate keeps its sign
-        two = solver.solve(factor * X, mask)[1]
+        two = solved(solver, factor * X, mask)[1]
         np.testing.assert_allclose(two.X / factor, one.X, atol=1e-6)
         np.testing.assert_allclose(two.objective, one.objective, rtol=1e-6)
 
@@ -379,7 +380,7 @@ def test_units_and_sign_of_the_data_do_not_matter(variant, smoothing):
 def test_observed_entries_stay_and_junk_in_holes_does_not_matter(variant):
     X, mask = noisy()
     solver = SelfRepresentation(1e-3, **variant)
-    one, two = (solver.solve(np.where(mask, X, junk), mask) for junk in (0.0, 1e3))
+    one, two = (solved(solver, np.where(mask, X, junk), mask) for junk in (0.0, 1e3))
     assert np.array_equal(one[1].X, two[1].X)
     assert np.array_equal(one[1].X[mask], X[mask])
     rows, seen = X[:3], mask[:3]
@@ -394,8 +395,8 @@ def test_observed_entries_stay_and_junk_in_holes_does_not_matter(variant):
 @pytest.mark.parametrize("smoothing", ["auto", 1e-7])
 def test_any_shape_will_do(shape, variant, smoothing):
     X, mask = noisy(*shape)
-    dictionary, result = SelfRepresentation(smoothing, rounds=2, max_iter=2, **variant).solve(
-        X, mask
+    dictionary, result = solved(
+        SelfRepresentation(smoothing, rounds=2, max_iter=2, **variant), X, mask
     )
     assert np.isfinite(result.X).all()
     assert np.array_equal(result.X[mask], X[mask])
@@ -408,13 +409,13 @@ def test_any_shape_will_do(shape, variant, smoothing):
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_zeros_stay_zeros(variant):
     X, mask = np.zeros((6, 3)), masks.uniform((6, 3), 0.7, random_state=0)
-    result = SelfRepresentation(1e-3, **variant).solve(X, mask)[1]
+    result = solved(SelfRepresentation(1e-3, **variant), X, mask)[1]
     assert np.abs(result.X).max() < 1e-12
 
 
 def test_complete_data_leave_nothing_to_do():
     X, mask = noisy(rate=1.0)
-    dictionary, result = SelfRepresentation().solve(X, mask)
+    dictionary, result = solved(SelfRepresentation(), X, mask)
     assert (result.stop, result.iterations) == ("converged", 0)
     assert np.array_equal(result.X, X)
     assert len(dictionary.atoms) == len(X)
@@ -426,7 +427,7 @@ def test_unions_of_subspaces_are_completed():
     factors = [(rng.standard_normal((50, 3)), rng.standard_normal((3, 15))) for _ in range(3)]
     X = np.vstack([Z @ B for Z, B in factors])
     mask = masks.uniform(X.shape, 0.8, random_state=0)
-    result = SelfRepresentation().solve(X, mask)[1]
+    result = solved(SelfRepresentation(), X, mask)[1]
     assert rse(X, result.X, mask) < 0.05
 
 
@@ -437,7 +438,7 @@ def test_unions_of_subspaces_are_completed():
 @pytest.mark.parametrize("variant", [VARIANTS[0], VARIANTS[2]], ids=str)
 def test_each_new_row_is_completed_by_itself_to_the_last_bit(n, variant):
     X, mask = noisy(n=n, m=19)
-    dictionary, _ = SelfRepresentation(5e-2, max_iter=5, **variant).solve(X, mask)
+    dictionary, _ = solved(SelfRepresentation(5e-2, max_iter=5, **variant), X, mask)
     rows, seen = noisy(n=200, m=19, rate=0.5, seed=1)
     once = dictionary.complete(rows, seen)[0]
     p = np.random.default_rng(0).permutation(len(rows))
@@ -450,7 +451,7 @@ def test_each_new_row_is_completed_by_itself_to_the_last_bit(n, variant):
 def test_new_rows_of_the_curve_are_completed():
     X, mask = surface(n=150, m=12)
     train, new = slice(0, 120), slice(120, 150)
-    dictionary, _ = SelfRepresentation().solve(X[train], mask[train])
+    dictionary, _ = solved(SelfRepresentation(), X[train], mask[train])
     completed, undetermined = dictionary.complete(X[new], mask[new])
     assert rse(X[new], completed, mask[new]) < 0.01
     assert undetermined.shape == (30,)
@@ -458,14 +459,14 @@ def test_new_rows_of_the_curve_are_completed():
 
 def test_training_rows_come_back_as_fitted():
     X, mask = surface(n=80)
-    dictionary, result = SelfRepresentation(1e-5).solve(X, mask)
+    dictionary, result = solved(SelfRepresentation(1e-5), X, mask)
     again = dictionary.complete(X, mask)[0]
     assert rse(result.X, again, mask) < 0.01
 
 
 def test_a_dictionary_survives_pickling():
     X, mask = noisy()
-    dictionary, _ = SelfRepresentation(0.05).solve(X, mask)
+    dictionary, _ = solved(SelfRepresentation(0.05), X, mask)
     copy = pickle.loads(pickle.dumps(dictionary))
     assert np.array_equal(copy.complete(X, mask)[0], dictionary.complete(X, mask)[0])
 
@@ -482,7 +483,7 @@ def test_a_callback_hears_of_each_round_and_can_end_the_run(formulation, count):
         heard.append(progress)
         return len(heard) == count
 
-    result = SelfRepresentation("auto", formulation, callback=callback).solve(*noisy())[1]
+    result = solved(SelfRepresentation("auto", formulation, callback=callback), *noisy())[1]
     assert result.stop == "callback"
     assert [each.iteration for each in heard] == list(range(1, count + 1))
     assert all(isinstance(each, Progress) for each in heard)
@@ -493,7 +494,7 @@ def test_a_callback_hears_of_each_round_and_can_end_the_run(formulation, count):
 @pytest.mark.parametrize("smoothing", ["auto", 1e-3])
 def test_a_time_limit_ends_the_run_with_what_it_has(smoothing):
     X, mask = noisy()
-    dictionary, result = SelfRepresentation(smoothing, time_limit=1e-9).solve(X, mask)
+    dictionary, result = solved(SelfRepresentation(smoothing, time_limit=1e-9), X, mask)
     assert (result.stop, result.iterations) == ("time_limit", 1)
     assert not np.array_equal(result.X, fill(X, mask, "mean"))
     assert np.isfinite(dictionary.complete(X, mask)[0]).all()
@@ -516,4 +517,4 @@ def test_a_time_limit_ends_the_run_with_what_it_has(smoothing):
 )
 def test_bad_parameters_are_named(params, message):
     with pytest.raises(ValueError, match=message):
-        SelfRepresentation(**params).solve(*noisy())
+        solved(SelfRepresentation(**params), *noisy())

@@ -58,15 +58,22 @@ COLLAPSED = 1e-6
 
 
 class PathSolver(Protocol):
-    """What can be chosen for: something that completes scaled rows along a path."""
+    """What can be chosen for: something that completes scaled rows along a path.
+
+    Its values fall from coarse to fine: a smoothing, a threshold, one over a rank.
+    """
+
+    @property
+    def smoothing(self) -> float | str:
+        """The value that was given, or "auto"."""
 
     @property
     def path_end(self) -> float:
         """Where the path ends that choosing follows; 0 where there is none."""
 
     @property
-    def default_smoothing(self) -> float:
-        """Where "auto" ends on data without noise."""
+    def default_smoothing(self) -> float | None:
+        """Where "auto" ends on data without noise; None is where errors are lowest."""
 
     @property
     def time_limit(self) -> float | None:
@@ -304,17 +311,24 @@ class Selection(NamedTuple):
     init: np.ndarray | None = None
     trials: Sequence[Trial] = ()
 
+    def held_out(self, X: np.ndarray, found: Iterable[Completion]) -> HeldOut | None:
+        """Return the held-out entries of all trials, given what each of them found."""
+        pairs = zip(self.trials, found, strict=True)
+        parts = [trial.held_out(X, completion) for trial, completion in pairs]
+        return HeldOut(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
+
     def calibrate(
         self, X: np.ndarray, reading: Callable[[Trial], Read]
     ) -> tuple[float, bool, HeldOut | None]:
         """Return factor and sharpness of the posterior that fit held-out entries, and these."""
         if not self.trials:
             return 1.0, False, None
-        pairs = [(trial, reading(trial)) for trial in self.trials]
+        reads = [reading(trial) for trial in self.trials]
 
         def read(factor: float, sharp: bool) -> HeldOut:
-            found = [trial.held_out(X, read(factor, sharp)) for trial, read in pairs]
-            return HeldOut(*(np.concatenate(part) for part in zip(*found, strict=True)))
+            held = self.held_out(X, (read(factor, sharp) for read in reads))
+            assert held is not None
+            return held
 
         factor = 1.0
         for _ in range(FITTED):  # deviations are bounded: they follow slowly
@@ -330,14 +344,14 @@ class Selection(NamedTuple):
 
 @dataclass(frozen=True)
 class Search:
-    """What is chosen on: rows, the solver, and what was given instead of "auto".
+    """What is chosen for: a solver, and the scale of its rows.
 
     Attributes
     ----------
     solver : PathSolver
         Completes scaled rows.
-    scale, smoothing : str, float or None
-        "auto" where they are to be chosen.
+    scale : str or None
+        "auto" where it is to be chosen.
     seed : int
         Draws what is held out.
     groups : ndarray of int, shape (m,), optional
@@ -346,14 +360,14 @@ class Search:
 
     solver: PathSolver
     scale: str | None
-    smoothing: float | str
     seed: int
     groups: np.ndarray | None = None
 
     @property
     def given(self) -> float | None:
         """The smoothing, where it is not to be chosen."""
-        return None if isinstance(self.smoothing, str) else float(self.smoothing)
+        given = self.solver.smoothing
+        return None if isinstance(given, str) else float(given)
 
     def scales(self, X: np.ndarray, mask: np.ndarray) -> list[str | None]:
         """Return the scales to try, the preferred one first."""
@@ -373,7 +387,8 @@ class Search:
         """
         solver, given, scales = self.solver, self.given, self.scales(X, mask)
         if not solver.path_end:
-            return Selection(scales[0], solver.default_smoothing if given is None else given)
+            given = solver.default_smoothing if given is None else given
+            return Selection(scales[0], CAUTIOUS if given is None else given)
         if given is not None and len(scales) == 1:
             return Selection(scales[0], given)
         scalers = {kind: ColumnScaler.fit(X, mask, kind, self.groups) for kind in scales}
@@ -393,7 +408,8 @@ class Search:
         found = best.completed[best.smoothing]
         trials = [Trial(scalers[scale], np.arange(len(X)), *draw, completed)
                   for draw, completed in zip(draws, found, strict=False)]  # fmt: skip
-        if given is None and (best.most < CLEAN or smoothing <= solver.path_end):  # finer is better
+        finer = best.most < CLEAN or smoothing <= solver.path_end  # ... may still be better
+        if given is None and solver.default_smoothing is not None and finer:
             # What was found counts as a start only where held-out entries came back well:
             # elsewhere rows are in wrong places, from which a large smoothing still frees them.
             init = found[0] if best.error < WELL else None

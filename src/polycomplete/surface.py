@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Real
@@ -23,6 +22,7 @@ from polycomplete.penalties import Schatten
 from polycomplete.rows import EVEN, Completion, Resources
 from polycomplete.scaling import ColumnScaler, refuse_unsquarable
 from polycomplete.solvers import Result, Solver
+from polycomplete.solvers.base import with_time_left
 
 Problem = Any  # what a solver poses
 
@@ -82,7 +82,7 @@ class Surface:
     @property
     def search(self) -> Search:
         """What chooses scale and smoothing."""
-        return Search(self, self.scale, self.smoothing, self.seed, self.groups)
+        return Search(self, self.scale, self.seed, self.groups)
 
     def select(self, X: np.ndarray, mask: np.ndarray) -> Selection:
         """Choose scale and smoothing, on as many rows as the solver wants for that."""
@@ -97,11 +97,8 @@ class Surface:
         self, Z: np.ndarray, mask: np.ndarray, chosen: Selection, started: float
     ) -> tuple[Problem, Result, float]:
         """Solve the problem of scaled rows; return it, the result, and the smoothing reached."""
-        solver, smoothing = copy(self.solver), chosen.smoothing
-        if solver.time_limit is not None:  # of the fit, the choosing included
-            solver.time_limit = max(0.0, solver.time_limit - (time.perf_counter() - started))
-        problem = self.pose(Z, mask)
-        result = solver.solve(problem, smoothing, chosen.init)
+        problem, smoothing = self.pose(Z, mask), chosen.smoothing
+        result = with_time_left(self.solver, started).solve(problem, smoothing, chosen.init)
         if result.stop in ("time_limit", "callback") and result.smoothings:
             smoothing = result.smoothings[-1]  # as far as it came
         return replace(problem, kernel=result.kernel or problem.kernel), result, smoothing

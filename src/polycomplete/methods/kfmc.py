@@ -10,13 +10,14 @@ from polycomplete._messages import showing
 from polycomplete._resources import blas_threads_for
 from polycomplete.keeping import all_or_nothing
 from polycomplete.kernels import RBF, Kernel
-from polycomplete.methods.solved import Scaled, SolvedCompleter
-from polycomplete.model import Model
+from polycomplete.methods.base import PathCompleter, Scaled
+from polycomplete.model import Fitted
+from polycomplete.scaling import ColumnScaler, refuse_unsquarable
 from polycomplete.solvers import KernelFactorisation, partial_solve
-from polycomplete.solvers.base import Callback, Result
+from polycomplete.solvers.base import Callback
 
 
-class KFMC(SolvedCompleter):
+class KFMC(PathCompleter):
     """Kernelised factorisation: every row is explained by a few atoms in feature space.
 
     Fan & Udell (2019). Linear in the number of rows; rows may come in batches. Parameters that are
@@ -131,7 +132,7 @@ class KFMC(SolvedCompleter):
         scaled = scaler.apply_observed(matrix[part].astype(np.float64), mask[part])
         with showing(self.verbose), blas_threads_for(len(rows)):
             model, result = partial_solve(
-                self._solver(scaled.shape), self.model_.model, scaled, mask[part], self._kernel()
+                self._solver(scaled.shape, 0), self.model_.model, scaled, mask[part], self._kernel()
             )
         self.model_, self.result_ = Scaled(scaler, model), result
         self.n_iter_ = max(result.iterations, 1)
@@ -142,7 +143,7 @@ class KFMC(SolvedCompleter):
     def _remedy(self) -> str:
         return "more (max_iter=...) or a larger beta"
 
-    def _solver(self, shape: tuple[int, int]) -> KernelFactorisation:
+    def _solver(self, shape: tuple[int, int], seed: int) -> KernelFactorisation:
         if not isinstance(self._kernel(), Kernel):
             raise TypeError(f"kernel must be a Kernel object, got {self.kernel!r}.")
         return KernelFactorisation(
@@ -159,5 +160,10 @@ class KFMC(SolvedCompleter):
     def _kernel(self) -> Kernel:
         return RBF() if self.kernel is None else self.kernel
 
-    def _solve(self, X: np.ndarray, mask: np.ndarray, seed: int) -> tuple[Model, Result]:
-        return self._solver(X.shape).solve(X, mask, self._kernel(), seed)
+    def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
+        scaler = ColumnScaler.fit(X, mask, self.scale)
+        scaled = scaler.apply_observed(X, mask)
+        refuse_unsquarable(scaled, -1.0, 1e152)
+        with blas_threads_for(min(X.shape)):
+            model, result = self._solver(X.shape, seed).solve(scaled, mask, self._kernel(), seed)
+        return Fitted(Scaled(scaler, model), scaler.undo(result.X), result, ~result.ambiguous)

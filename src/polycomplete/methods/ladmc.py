@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from polycomplete.methods.solved import SolvedCompleter
+from polycomplete._resources import blas_threads_for
+from polycomplete.methods.base import PathCompleter, Scaled
+from polycomplete.model import Fitted
+from polycomplete.scaling import ColumnScaler, refuse_unsquarable
 from polycomplete.solvers import Lifting
 from polycomplete.solvers.base import Callback
 
 
-class LADMC(SolvedCompleter):
+class LADMC(PathCompleter):
     """Low algebraic dimension matrix completion: low rank of the products of two entries.
 
     Ongie, Pimentel-Alarcón, Balzano, Willett & Nowak (2021). For unions of subspaces and surfaces
@@ -79,7 +82,7 @@ class LADMC(SolvedCompleter):
     def _remedy(self) -> str:
         return "a smaller rank"
 
-    def _solver(self, shape: tuple[int, int]) -> Lifting:
+    def _solver(self, shape: tuple[int, int], seed: int) -> Lifting:
         return Lifting(
             rank=self.rank,
             offset=self.offset,
@@ -87,3 +90,11 @@ class LADMC(SolvedCompleter):
             time_limit=self.time_limit,
             callback=self.callback,
         )
+
+    def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
+        scaler = ColumnScaler.fit(X, mask, self.scale)
+        scaled = scaler.apply_observed(X, mask)
+        refuse_unsquarable(scaled, -1.0, 1e152)
+        with blas_threads_for(min(X.shape)):
+            model, result = self._solver(X.shape, seed).solve(scaled, mask, seed)
+        return Fitted(Scaled(scaler, model), scaler.undo(result.X), result, ~result.ambiguous)

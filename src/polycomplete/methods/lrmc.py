@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from polycomplete.methods.solved import SolvedCompleter
+from polycomplete.methods.base import PathCompleter
 from polycomplete.solvers import AugmentedLagrangian, SoftImpute
 
 #: n · m · min(n, m), the cost of one full decomposition, beyond which soft-impute takes over: it
@@ -12,7 +12,7 @@ from polycomplete.solvers import AugmentedLagrangian, SoftImpute
 LARGE = 5e8
 
 
-class LRMC(SolvedCompleter):
+class LRMC(PathCompleter):
     """Low-rank matrix completion: the completion of smallest nuclear norm.
 
     Candès & Recht (2009); solved by an inexact augmented Lagrangian (Lin, Chen & Ma 2010), and by
@@ -65,7 +65,7 @@ class LRMC(SolvedCompleter):
     def _remedy(self) -> str:
         return "more (max_iter=... of the solver)"
 
-    def _solver(self, shape: tuple[int, int]) -> AugmentedLagrangian | SoftImpute:
+    def _solver(self, shape: tuple[int, int], seed: int) -> AugmentedLagrangian | SoftImpute:
         if self.solver is None:
             large = shape[0] * shape[1] * min(shape) > LARGE
             return SoftImpute() if large else AugmentedLagrangian()

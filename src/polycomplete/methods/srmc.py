@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from polycomplete.methods.solved import SolvedCompleter
+from polycomplete.methods.base import PathCompleter
 from polycomplete.solvers import SelfRepresentation
 from polycomplete.solvers.base import Callback
 
 
-class SRMC(SolvedCompleter):
+class SRMC(PathCompleter):
     """Matrix completion by sparse self-representation: rows explain each other, few at a time.
 
     Fan & Chow (2017). On a union of subspaces a row needs only rows of its own subspace, which a
@@ -86,7 +86,7 @@ class SRMC(SolvedCompleter):
             verbose=verbose,
         )
 
-    def _solver(self, shape: tuple[int, int]) -> SelfRepresentation:
+    def _solver(self, shape: tuple[int, int], seed: int) -> SelfRepresentation:
         return SelfRepresentation(
             smoothing=self.smoothing,
             formulation=self.formulation,

@@ -1,7 +1,7 @@
 """Solvers: how the missing entries move."""
 
 from polycomplete.solvers.adam import AdamPlus
-from polycomplete.solvers.base import Progress, Result, Solver
+from polycomplete.solvers.base import PathSolver, Progress, Result, Solver
 from polycomplete.solvers.exact import Exact, GramSolver
 from polycomplete.solvers.factorisation import KernelFactorisation, partial_solve
 from polycomplete.solvers.lifting import Lifting
@@ -16,6 +16,7 @@ __all__ = [
     "GramSolver",
     "KernelFactorisation",
     "Lifting",
+    "PathSolver",
     "Progress",
     "Result",
     "SelfRepresentation",

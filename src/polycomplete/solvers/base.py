@@ -6,8 +6,9 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -17,6 +18,8 @@ from polycomplete.penalties import Schatten
 from polycomplete.rows import Posterior, Resources
 
 logger = logging.getLogger("polycomplete")
+
+T = TypeVar("T", bound=Any)
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,47 @@ class Monitor:
         )
 
 
+class PathSolver(BaseEstimator):
+    """What completes scaled rows by an algorithm of its own.
+
+    It states ``solve``, and ``path`` where there is something to choose on held-out entries: a
+    value that falls from coarse to fine, such as a threshold or one over a rank.
+
+    Examples
+    --------
+    >>> from polycomplete import SoftImpute
+    >>> isinstance(SoftImpute(), PathSolver)
+    True
+    """
+
+    #: The value that was given, or "auto".
+    smoothing: float | str = "auto"
+    #: Where "auto" ends on data without noise; None is where held-out entries come back best.
+    default_smoothing: float | None = None
+    #: Where the path ends that choosing follows; 0 where there is no path.
+    path_end: float = 0.0
+    #: Seconds that a fit may take.
+    time_limit: float | None = None
+
+    def check(self) -> None:
+        """Raise where a parameter is wrong."""
+
+    def solve(
+        self, X: np.ndarray, mask: np.ndarray, smoothing: float, init: np.ndarray | None = None
+    ) -> tuple[Any, Result]:
+        """Complete rows at a value, from a completion near it where one is given.
+
+        Returns a model, which completes further rows, and the result.
+        """
+        raise NotImplementedError
+
+    def path(
+        self, X: np.ndarray, mask: np.ndarray, time_limit: float | None = None
+    ) -> Iterator[tuple[float, np.ndarray]]:
+        """Yield values and completed rows, from coarse to fine."""
+        raise TypeError(f"{self!r} has no path to follow.")
+
+
 class Solver(BaseEstimator):
     """What moves the missing entries: poses the problem of scaled rows and minimizes it.
 
@@ -210,6 +254,15 @@ class Solver(BaseEstimator):
     ) -> Iterator[tuple[float, np.ndarray]]:
         """Yield smoothings and completed rows, from coarse to fine."""
         raise TypeError(f"{self!r} has no path of decreasing smoothing to follow.")
+
+
+def with_time_left(solver: T, started: float) -> T:
+    """Return a solver with what is left of its time limit, which choosing takes from, too."""
+    if solver.time_limit is None:
+        return solver
+    solver = copy(solver)
+    solver.time_limit = max(0.0, solver.time_limit - (time.perf_counter() - started))
+    return solver
 
 
 def stages(first: float, last: float, factor: float = 10.0) -> list[float]:

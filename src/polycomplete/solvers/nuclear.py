@@ -7,17 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
-from sklearn.base import BaseEstimator
 
 from polycomplete._checks import check_numbers
 from polycomplete.linear import LinearModel, shrink
-from polycomplete.solvers.base import Callback, Monitor, Result, Stopped, logger
+from polycomplete.solvers.base import Callback, Monitor, PathSolver, Result, Stopped, logger
 
 #: Iterations in which the step is balanced; the duality gap is looked at every so many.
 BALANCED, LOOK = 50, 10
 
 
-class AugmentedLagrangian(BaseEstimator):
+class AugmentedLagrangian(PathSolver):
     """Minimise ‖L‖_* subject to L = X on the observed entries.
 
     The inexact augmented Lagrangian (ADMM): shrink the singular values, refill the holes, update
@@ -60,10 +59,19 @@ class AugmentedLagrangian(BaseEstimator):
         self.time_limit = time_limit
         self.callback = callback
 
-    def solve(self, X: np.ndarray, mask: np.ndarray, seed: int = 0) -> tuple[LinearModel, Result]:
-        """Return the linear model of the rows and the result; ``seed`` is not used."""
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
         check_numbers(self, "max_iter")
         check_numbers(self, "tol", zero=True)
+
+    def solve(
+        self,
+        X: np.ndarray,
+        mask: np.ndarray,
+        smoothing: float = 0.0,
+        init: np.ndarray | None = None,
+    ) -> tuple[LinearModel, Result]:
+        """Return the linear model of the rows and the result."""
         monitor, stop = Monitor(self.time_limit, self.callback), "max_iter"
         given = np.where(mask, X, 0.0)
         state = None

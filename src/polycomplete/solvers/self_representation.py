@@ -36,13 +36,19 @@ from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from polycomplete import model_selection
 from polycomplete._checks import check_numbers
 from polycomplete._resources import TILE, blas_threads_for
-from polycomplete.scaling import ColumnScaler
-from polycomplete.solvers.base import Callback, Monitor, Result, Stopped, fill, logger, stages
+from polycomplete.solvers.base import (
+    Callback,
+    Monitor,
+    PathSolver,
+    Result,
+    Stopped,
+    fill,
+    logger,
+    stages,
+)
 
 #: Below this share of the length of a typical row a coefficient counts by its square.
 KNEE = 1e-2
@@ -55,7 +61,7 @@ BLOCK_BYTES = 32e6  # of the systems that are solved together
 MOST_STEPS, AT_REST = 100, 1e-3  # of a new row: steps, and the coefficient's move that ends them
 
 
-class SelfRepresentation(BaseEstimator):
+class SelfRepresentation(PathSolver):
     """Complete a matrix so that its rows are sparse combinations of each other.
 
     The smoothing γ shrinks by halves from 0.5 on, with a few rounds at each; a round is a step of
@@ -101,7 +107,7 @@ class SelfRepresentation(BaseEstimator):
     >>> t = np.linspace(-1, 1, 40)
     >>> X, mask = np.c_[t, 2 * t, -t], np.ones((40, 3), dtype=bool)
     >>> mask[::3, 1] = False
-    >>> dictionary, result = SelfRepresentation(smoothing=1e-5).solve(X, mask)
+    >>> dictionary, result = SelfRepresentation().solve(X, mask, 1e-5)
     >>> result.stop, bool(np.abs(result.X - X).max() < 0.01)
     ('converged', True)
     >>> new, seen = np.array([[0.5, 0.0, -0.5]]), np.array([[True, False, True]])
@@ -131,20 +137,21 @@ class SelfRepresentation(BaseEstimator):
         self.time_limit = time_limit
         self.callback = callback
 
-    def solve(self, X: np.ndarray, mask: np.ndarray, seed: int = 0) -> tuple[RowDictionary, Result]:
+    path_end = END
+
+    def solve(
+        self, X: np.ndarray, mask: np.ndarray, smoothing: float, init: np.ndarray | None = None
+    ) -> tuple[RowDictionary, Result]:
         """Return the dictionary of completed rows and the result."""
-        self._check()
         run, stop = _Run(self, X, mask), "converged"
         with blas_threads_for(len(X)):
-            auto = self.smoothing == "auto"
-            last = self._choose(X, mask, seed) if auto else float(self.smoothing)
-            for gamma in stages(FIRST, last, 2.0) if run.free.any() else []:
-                rounds = self.max_iter if gamma == last else self.rounds
-                stop = run.stage(gamma, rounds, converge=gamma == last)
+            for gamma in stages(FIRST, smoothing, 2.0) if run.free.any() else []:
+                rounds = self.max_iter if gamma == smoothing else self.rounds
+                stop = run.stage(gamma, rounds, converge=gamma == smoothing)
                 if stop in ("time_limit", "callback"):
                     break
-        logger.info("%.1f s: smoothing %.1e, %s", run.monitor.seconds, last, stop)
-        dictionary = RowDictionary(run.atoms().rows, run.unit, run.constant, last)
+        logger.info("%.1f s: smoothing %.1e, %s", run.monitor.seconds, smoothing, stop)
+        dictionary = RowDictionary(run.atoms().rows, run.unit, run.constant, smoothing)
         return dictionary, run.monitor.result(run.completed(), stop)
 
     def path(
@@ -163,16 +170,8 @@ class SelfRepresentation(BaseEstimator):
             if stop == "time_limit":
                 return
 
-    def _choose(self, X: np.ndarray, mask: np.ndarray, seed: int) -> float:
-        """Follow the path with entries hidden; the cautious smoothing where too few can be."""
-        unit = ColumnScaler.fit(X, mask, "standard").scale
-        draws = model_selection.holdouts(mask, seed)
-        limit = self.time_limit and self.time_limit / (2 * max(len(draws), 1))
-        found = [model_selection.follow(self.path(X, visible, limit), X, hidden, unit)
-                 for visible, hidden in draws]  # fmt: skip
-        return model_selection.together(found).smoothing if found else model_selection.CAUTIOUS
-
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
         check_numbers(self, "rounds", "max_iter")
         check_numbers(self, "tol", "constant", zero=True)
         if self.time_limit is not None:

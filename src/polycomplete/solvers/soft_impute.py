@@ -9,13 +9,10 @@ from numbers import Real
 import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import svds
-from sklearn.base import BaseEstimator
 
-from polycomplete import model_selection
 from polycomplete._checks import check_numbers
 from polycomplete.linear import LinearModel, shrink
-from polycomplete.scaling import column_spread
-from polycomplete.solvers.base import Callback, Monitor, Result, Stopped, logger, stages
+from polycomplete.solvers.base import Callback, Monitor, PathSolver, Result, Stopped, logger, stages
 
 #: Thresholds fall by this factor from stage to stage, and the path ends here.
 FACTOR, END = 10**0.25, 1e-3
@@ -25,7 +22,7 @@ SMALL = 200
 SPARE = 10
 
 
-class SoftImpute(BaseEstimator):
+class SoftImpute(PathSolver):
     """Minimise ½ ‖L − X‖² over the observed entries + λ ‖L‖_*, along falling λ.
 
     Each iteration refills the holes with L and lowers all singular values by λ, which never raises
@@ -54,7 +51,7 @@ class SoftImpute(BaseEstimator):
     >>> X = np.outer(np.arange(1.0, 9.0), np.arange(1.0, 7.0))
     >>> mask = np.ones(X.shape, dtype=bool)
     >>> mask[7, 5] = False
-    >>> model, result = SoftImpute(threshold=1e-4).solve(X, mask)
+    >>> model, result = SoftImpute().solve(X, mask, 1e-4)
     >>> round(float(result.X[7, 5]))
     48
     """
@@ -73,35 +70,48 @@ class SoftImpute(BaseEstimator):
         self.time_limit = time_limit
         self.callback = callback
 
-    def solve(self, X: np.ndarray, mask: np.ndarray, seed: int = 0) -> tuple[LinearModel, Result]:
-        """Return the linear model of the rows and the result."""
+    path_end = END
+
+    @property
+    def smoothing(self) -> float | str:  # type: ignore[override]
+        """The threshold, or "auto"."""
+        return self.threshold
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
         check_numbers(self, "max_iter")
         check_numbers(self, "tol", zero=True)
         given = self.threshold
         if given != "auto" and not (isinstance(given, Real) and 0 < given <= 1):
             raise ValueError(f'threshold must be "auto" or a number in (0, 1], got {given!r}.')
-        monitor = Monitor(self.time_limit, self.callback)
-        last = self._choose(X, mask, seed) if self.threshold == "auto" else self.threshold
+
+    def solve(
+        self, X: np.ndarray, mask: np.ndarray, smoothing: float, init: np.ndarray | None = None
+    ) -> tuple[LinearModel, Result]:
+        """Return the linear model of the rows at a threshold, and the result."""
+        monitor, stop = Monitor(self.time_limit, self.callback), "converged"
         run = _Run(self, X, mask, monitor)
-        stop = "converged"
         try:
-            for share in stages(1 / FACTOR, float(last), FACTOR):
+            for share in stages(1 / FACTOR, smoothing, FACTOR):
                 stop = "converged" if run.stage(share) else "max_iter"
         except Stopped as ended:
             stop = ended.reason
-        logger.info("%.1f s: rank %d at threshold %.1e", monitor.seconds, len(run.values), last)
+        rank = len(run.values)
+        logger.info("%.1f s: rank %d at threshold %.1e", monitor.seconds, rank, smoothing)
         model = LinearModel(run.directions, run.values, run.by)
         loose = ~model.determined(mask)
         return model, monitor.result(np.where(mask, X, run.low), stop, ambiguous=loose)
 
-    def path(self, X: np.ndarray, mask: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
+    def path(
+        self, X: np.ndarray, mask: np.ndarray, time_limit: float | None = None
+    ) -> Iterator[tuple[float, np.ndarray]]:
         """Yield the threshold and the low-rank matrix after each stage, roughly solved.
 
-        A path that takes half of the time there is ends early.
+        A path that runs out of time ends early.
         """
         rough = copy(self)
         rough.tol, rough.max_iter = 10 * self.tol, max(1, self.max_iter // 10)
-        run = _Run(rough, X, mask, Monitor(self.time_limit and self.time_limit / 2))
+        run = _Run(rough, X, mask, Monitor(time_limit))
         share = 1.0
         try:
             for share in stages(1 / FACTOR, END, FACTOR):
@@ -109,14 +119,6 @@ class SoftImpute(BaseEstimator):
                 yield share, run.low
         except Stopped:
             yield share, run.low
-
-    def _choose(self, X: np.ndarray, mask: np.ndarray, seed: int) -> float:
-        """Follow the path with entries hidden; the cautious threshold where too few can be."""
-        unit = column_spread(X, mask)[1]
-        unit = np.where(unit > 0, unit, 1.0)
-        found = [model_selection.follow(self.path(X, visible), X, hidden, unit)
-                 for visible, hidden in model_selection.holdouts(mask, seed)]  # fmt: skip
-        return model_selection.together(found).smoothing if found else model_selection.CAUTIOUS
 
 
 class _Run:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from polycomplete.base import BaseCompleter
 from polycomplete.completers import Completer
 from polycomplete.methods import PMC
 
@@ -44,7 +45,7 @@ def adapt(method: Any, owners: np.ndarray, scaled: bool) -> None:
     """
     if scaled and "scale" in method.get_params(deep=False):
         method.set_params(scale=None)
-    if isinstance(method, Completer) and len(np.unique(owners)) < len(owners):
+    if isinstance(method, BaseCompleter) and len(np.unique(owners)) < len(owners):
         method._column_groups = owners
 
 

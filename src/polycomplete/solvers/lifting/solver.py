@@ -110,7 +110,7 @@ class Lifting(BaseEstimator):
 
     def solve(self, X: np.ndarray, mask: np.ndarray, seed: int = 0) -> tuple[LiftedModel, Result]:
         """Return the space of the lifts and the result; ``seed`` chooses what "auto" hides."""
-        self._check(*X.shape)
+        self.check(*X.shape)
         monitor, stop = Monitor(self.time_limit, self.callback), "max_iter"
         run = Run.begin(X, mask, self.offset, monitor)
         rank = self.choose(X, mask, seed) if isinstance(self.rank, str) else int(self.rank)
@@ -129,7 +129,7 @@ class Lifting(BaseEstimator):
 
     def path(self, X: np.ndarray, mask: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
         """Yield the rank and the completed matrix for growing ranks, each from the last."""
-        self._check(*X.shape)
+        self.check(*X.shape)
         run = Run.begin(X, mask, self.offset, Monitor())
         for rank in ranks(largest(run.seen), 3):
             run.climb(rank, self.max_iter)
@@ -175,7 +175,7 @@ class Lifting(BaseEstimator):
             return int(BLOCKS + 8 * n_rows * (each + GRAMS * n_rows))
         return int(BLOCKS + 8 * (n_rows * (each + 4 * products) + 4 * products**2))
 
-    def _check(self, n: int, m: int) -> None:
+    def check(self, n: int = 1, m: int = 1) -> None:
         """Raise where a parameter is wrong or the problem does not fit the memory."""
         check_numbers(self, "max_iter", "rounds")
         check_numbers(self, "offset", "tol", "rescues", zero=True)

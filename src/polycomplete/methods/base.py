@@ -1,19 +1,21 @@
-"""What methods with a solver of their own share: scale, solve, complete new rows by the model."""
+"""What methods with a solver of their own share: choose, solve, complete new rows by the model."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from polycomplete._resources import blas_threads, blas_threads_for
 from polycomplete.base import BaseCompleter
 from polycomplete.model import Fitted, Model
+from polycomplete.model_selection import Search
+from polycomplete.rows import Completion
 from polycomplete.scaling import ColumnScaler, refuse_unsquarable
-from polycomplete.solvers import Result
+from polycomplete.solvers.base import PathSolver, with_time_left
 
-__all__ = ["Scaled", "SolvedCompleter"]
+__all__ = ["PathCompleter", "Scaled"]
 
 
 @dataclass(frozen=True)
@@ -46,34 +48,38 @@ class Scaled:
         return self.scaler.undo(completed), loose
 
 
-class SolvedCompleter(BaseCompleter):
-    """A completer whose ``_solver()`` has ``solve(X, mask, seed)``, returning model and result.
+class PathCompleter(BaseCompleter):
+    """A completer by a solver of its own: a path from coarse to fine, judged on held-out entries.
+
+    ``_solver()`` returns a :class:`~polycomplete.solvers.PathSolver`.
 
     The parameters are those of :class:`~polycomplete.base.BaseCompleter`.
 
     Examples
     --------
     >>> from polycomplete import LRMC
-    >>> isinstance(LRMC(), SolvedCompleter)
+    >>> isinstance(LRMC(), PathCompleter)
     True
     """
 
-    def _solver(self, shape: tuple[int, int]) -> Any:
+    def _solver(self, shape: tuple[int, int], seed: int) -> PathSolver:
         """Return what solves a matrix of this shape."""
         raise NotImplementedError
 
-    def _solve(self, X: np.ndarray, mask: np.ndarray, seed: int) -> tuple[Model, Result]:
-        """Solve a scaled matrix."""
-        return self._solver(X.shape).solve(X, mask, seed)
-
     def _check_params(self) -> None:
         ColumnScaler.fit(np.ones((1, 1)), np.ones((1, 1), dtype=bool), self.scale)
-        self._solver((1, 1))
+        self._solver((1, 1), 0).check()
 
     def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
-        scaler = ColumnScaler.fit(X, mask, self.scale)
-        scaled = scaler.apply_observed(X, mask)
-        refuse_unsquarable(scaled, -1.0, 1e152)
+        started, solver = time.perf_counter(), self._solver(X.shape, seed)
+        groups = None if self._column_groups is None else self._column_groups[self._columns]
         with blas_threads_for(min(X.shape)):
-            model, result = self._solve(scaled, mask, seed)
-        return Fitted(Scaled(scaler, model), scaler.undo(result.X), result, ~result.ambiguous)
+            chosen = Search(solver, self.scale, seed, groups).select(X, mask)
+            scaler = ColumnScaler.fit(X, mask, chosen.scale, groups)
+            scaled = scaler.apply_observed(X, mask)
+            refuse_unsquarable(scaled, -1.0, 1e152)
+            left = with_time_left(solver, started)
+            model, result = left.solve(scaled, mask, chosen.smoothing, chosen.init)
+        held = chosen.held_out(X, [Completion.blank(trial.found) for trial in chosen.trials])
+        completed, determined = scaler.undo(result.X), ~result.ambiguous
+        return Fitted(Scaled(scaler, model), completed, result, determined, held_out=held)
