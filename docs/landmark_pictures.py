@@ -18,8 +18,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from polycomplete import RBF, Equal, Schatten, datasets
-from polycomplete.landmarks.energy import Spectrum
-from polycomplete.landmarks.features import moments, whiten
+from polycomplete.landmarks.problem import Spectrum, moments, whiten
 from polycomplete.rows import Holes, RowEnergy, pivots
 
 ROWS, COLUMNS, SHOWN, HOLES = 460, 4, 22, [2, 3]  # that row is shown, with these missing

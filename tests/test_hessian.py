@@ -7,13 +7,11 @@ from polycomplete import datasets, masks, metrics
 from polycomplete.kernels import RBF, Kernel, Linear, Polynomial
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
 from polycomplete.solvers import Exact
-from polycomplete.solvers import hessian as hessian_module
+from polycomplete.solvers import newton as newton_module
 from polycomplete.solvers.base import fill, stages
 from polycomplete.solvers.exact import _Run
-from polycomplete.solvers.hessian import evaluate, hessian
-from polycomplete.solvers.lift import LiftProblem
-from polycomplete.solvers.newton import DAMPING, Newton, direction
-from polycomplete.solvers.problem import ExactProblem
+from polycomplete.solvers.newton import DAMPING, Newton, direction, evaluate, hessian
+from polycomplete.solvers.problem import ExactProblem, LiftProblem
 from tests import naive
 
 #: The same problem in its three forms.
@@ -141,7 +139,7 @@ def test_cross_is_the_second_derivative_of_the_kernel(kernel):
 @pytest.mark.parametrize("widest", [256, 2])
 @pytest.mark.parametrize("solved", [0.1, 0.01])
 def test_direction_solves_the_least_squares_problem(monkeypatch, form, noise, widest, solved):
-    monkeypatch.setattr(hessian_module, "WIDE", widest)
+    monkeypatch.setattr(newton_module, "WIDE", widest)
     problem, z = small(form=form, noise=noise)
     here = hessian(evaluate(problem, z, 1.0), 1.0)
     solve = here.inverse(DAMPING)
@@ -254,7 +252,7 @@ def test_a_union_of_subspaces_is_recovered_and_restarts_do_no_harm():
 
 def test_data_wider_than_blocks_allow(monkeypatch):
     problem, X = curve()
-    monkeypatch.setattr(hessian_module, "WIDE", 4)
+    monkeypatch.setattr(newton_module, "WIDE", 4)
     result = Exact(n_restarts=0, blend=False).solve(problem, 1e-6)
     assert metrics.rse(X, result.X, problem.mask) < 0.05
 

@@ -24,8 +24,7 @@ from polycomplete import (
 )
 from polycomplete import model as model_module
 from polycomplete._resources import Device
-from polycomplete.landmarks.energy import Spectrum
-from polycomplete.landmarks.features import moments, whiten
+from polycomplete.landmarks.problem import Spectrum, moments, whiten
 from polycomplete.rows import Holes, Resources, RowEnergy, learn, settle
 from polycomplete.rows import resources as problem_module
 from polycomplete.rows import steps as steps_module
@@ -69,7 +68,7 @@ def spectrum_of(kernel, L, X, penalty=None, weights=None):
 @every_kernel
 @pytest.mark.parametrize("p", [-0.5, 0.0, 0.5])
 def test_with_all_rows_as_landmarks_the_gradient_is_the_exact_one(monkeypatch, X, kernel, p):
-    monkeypatch.setattr("polycomplete.landmarks.energy.DROP", -1.0)
+    monkeypatch.setattr("polycomplete.landmarks.problem.DROP", -1.0)
     gamma, penalty = 1e-4, Schatten(p, Equal())
     exact = ExactProblem(X, np.zeros(X.shape, dtype=bool), kernel, penalty)
     _, slope = exact.value_and_gradient(X.ravel(), len(X) * gamma)
@@ -80,7 +79,7 @@ def test_with_all_rows_as_landmarks_the_gradient_is_the_exact_one(monkeypatch, X
 
 @every_kernel
 def test_the_energy_is_that_of_its_formula(monkeypatch, X, kernel):
-    monkeypatch.setattr("polycomplete.landmarks.energy.DROP", -1.0)
+    monkeypatch.setattr("polycomplete.landmarks.problem.DROP", -1.0)
     L, gamma, a = X[::4], 1e-3, np.linspace(1, 2, len(X))
     phi = kernel.gram(X, L) @ whiten(kernel, L).turn
     values, U = np.linalg.eigh((phi * a[:, None]).T @ phi / a.sum())
@@ -113,7 +112,7 @@ def test_moments_add_up(monkeypatch, X):
     features = whiten(RBF(3.0), X[::4])
     a = np.linspace(1, 2, len(X))
     whole = moments(features, X, a)
-    monkeypatch.setattr("polycomplete.landmarks.features.BLOCK", 7)
+    monkeypatch.setattr("polycomplete.landmarks.problem.BLOCK", 7)
     parts = moments(features, X, a)
     assert_allclose(parts.covariance, whole.covariance, atol=1e-12)
     assert_allclose([parts.total, parts.outside], [whole.total, whole.outside])

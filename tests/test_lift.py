@@ -14,9 +14,14 @@ from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
 from polycomplete.rows import Posterior, learn, spreads
 from polycomplete.solvers import AdamPlus, Exact
 from polycomplete.solvers.exact import BLOCKS
-from polycomplete.solvers.lift import LiftProblem, PolynomialFeatures, count, row_energy
 from polycomplete.solvers.newton import Newton
-from polycomplete.solvers.problem import ExactProblem
+from polycomplete.solvers.problem import (
+    ExactProblem,
+    LiftProblem,
+    PolynomialFeatures,
+    count,
+    row_energy,
+)
 from tests import naive
 
 KERNELS = [Linear(), Polynomial(1, 2.5), Polynomial(2, 0.0), Polynomial(2, 2.5), Polynomial(3, 1.0)]

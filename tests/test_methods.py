@@ -22,8 +22,7 @@ from polycomplete import (
     methods,
     metrics,
 )
-from polycomplete.solvers.lift import LiftProblem
-from polycomplete.solvers.problem import ExactProblem
+from polycomplete.solvers.problem import ExactProblem, LiftProblem
 
 NAMES = methods.names("completer")
 WRONG = {

@@ -13,9 +13,8 @@ from polycomplete.penalties import Equal, Inverse, Ramp, Schatten
 from polycomplete.solvers import AdamPlus, Exact, Progress, precondition
 from polycomplete.solvers import exact as exact_module
 from polycomplete.solvers.base import fill, stages
-from polycomplete.solvers.exact import _Run
+from polycomplete.solvers.exact import _Run, rescue
 from polycomplete.solvers.problem import ExactProblem
-from polycomplete.solvers.restart import rescue
 from tests import naive
 
 QUICK = {"n_restarts": 0, "blend": False}

@@ -21,12 +21,10 @@ from polycomplete import (
     metrics,
 )
 from polycomplete._resources import find_device
-from polycomplete.landmarks.energy import Spectrum
-from polycomplete.landmarks.features import moments, whiten
+from polycomplete.landmarks.problem import Spectrum, moments, whiten
 from polycomplete.rows import Posterior, Resources, pivots, spreads
 from polycomplete.rows import resources as problem_module
-from polycomplete.solvers.lift import LiftProblem
-from polycomplete.solvers.problem import ExactProblem
+from polycomplete.solvers.problem import ExactProblem, LiftProblem
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 KERNELS = {"rbf": RBF(width=3.0), "polynomial": Polynomial(2, 1.0)}

@@ -5,39 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from array_api_compat import array_namespace, is_numpy_array
-from scipy import linalg
 
-from polycomplete._arrays import Array
+from polycomplete._arrays import eigenpairs
 
 #: Numbers in the blocks in which new rows are worked on.
 BLOCK = 4_000_000
 #: Directions count towards the rank until they hold this share of the squares.
 ENERGY = 0.999
-
-
-def eigenpairs(K: Array) -> tuple[Array, Array]:
-    """Return the eigenvalues of a symmetric matrix, growing, and its eigenvectors as columns.
-
-    Parameters
-    ----------
-    K : array of shape (n, n)
-        Symmetric and finite.
-
-    Returns
-    -------
-    values, vectors : arrays of shape (n,) and (n, n)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> eigenpairs(np.array([[4.0]]))[0]
-    array([4.])
-    """
-    if not is_numpy_array(K):
-        return tuple(array_namespace(K).linalg.eigh(K))
-    # Divide and conquer is the fastest; SciPy 1.12 cannot take a 1 × 1 matrix to it.
-    return linalg.eigh(K, driver="evd" if len(K) > 1 else "ev", check_finite=False)
 
 
 def shrink(X: np.ndarray, by: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

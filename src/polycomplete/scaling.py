@@ -19,21 +19,6 @@ def column_spread(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarr
     """Return mean and standard deviation of the observed entries of each column.
 
     Safe for entries as large as 1e300 and as small as 1e-300, whose squares are not numbers.
-
-    Parameters
-    ----------
-    X, mask : ndarrays of shape (n, m)
-        The data, and True where observed; each column must have an observed entry.
-
-    Returns
-    -------
-    mean, std : ndarrays of shape (m,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> column_spread(np.array([[1e300], [3e300]]), np.ones((2, 1), bool))
-    (array([2.e+300]), array([1.e+300]))
     """
     seen = np.where(mask, X, 0).astype(np.float64)
     largest = np.max(np.abs(seen), axis=0)
@@ -46,24 +31,7 @@ def column_spread(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def is_constant(X: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Return which columns do not vary beyond rounding; see :func:`without_variation`.
-
-    Parameters
-    ----------
-    X, mask : ndarrays of shape (n, m)
-        The data, and True where observed; each column must have an observed entry.
-
-    Returns
-    -------
-    ndarray of bool, shape (m,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[1.0, 5.0, 1e18, 1e-14], [2.0, 5.0, 2e18, 3e-14]])
-    >>> is_constant(X, np.ones(X.shape, bool))
-    array([False,  True, False,  True])
-    """
+    """Return which columns do not vary beyond rounding; see :func:`without_variation`."""
     low = np.min(np.where(mask, X, np.inf), axis=0)
     high = np.max(np.where(mask, X, -np.inf), axis=0)
     return without_variation(low, high)
@@ -76,21 +44,6 @@ def without_variation(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     zero that carries rounding: no entry above 1e-12, nor above 1e-13 of what the median column's
     largest is. Both are asked for the latter, because next to time stamps near 1e18 columns of
     ordinary numbers are small, and a table in small units is small throughout.
-
-    Parameters
-    ----------
-    low, high : ndarrays of shape (m,)
-        The smallest and largest observed entry of each column.
-
-    Returns
-    -------
-    ndarray of bool, shape (m,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> without_variation(np.array([1.0, 5.0]), np.array([2.0, 5.0]))
-    array([False,  True])
     """
     largest = np.maximum(np.abs(low), np.abs(high))
     zero = (largest <= 1e-12) & (largest <= 1e-13 * np.median(largest))
@@ -99,23 +52,7 @@ def without_variation(low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 
 def large_groups(groups: np.ndarray | None) -> np.ndarray:
-    """Return which columns belong to a group of many: a category of many levels.
-
-    Parameters
-    ----------
-    groups : ndarray of int, shape (m,), or None
-        Columns with the same number are one; None where each is for itself.
-
-    Returns
-    -------
-    ndarray of bool, shape (m,), or shape () where there are no groups
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> large_groups(np.repeat([0, 1], [1, 20])).sum()
-    np.int64(20)
-    """
+    """Return which columns belong to a group of many: a category of many levels."""
     return np.array(False) if groups is None else np.bincount(groups)[groups] > MANY_LEVELS
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial, reduce
 
 import numpy as np
 from array_api_compat import array_namespace, device
@@ -11,10 +11,8 @@ from array_api_compat import array_namespace, device
 from polycomplete._arrays import Array
 from polycomplete._resources import Device
 from polycomplete.kernels import Kernel
-from polycomplete.landmarks.energy import EVEN, Spectrum
-from polycomplete.landmarks.features import moments, whiten
 from polycomplete.penalties import Schatten
-from polycomplete.rows import PLAIN, Posterior, Resources, Run, pivots, spreads
+from polycomplete.rows import PLAIN, Posterior, Resources, RowEnergy, Run, pivots, spreads
 
 CANDIDATES = 3  # rows that are drawn for each landmark; the landmarks are the pivots among them
 FEWEST, MOST = 104, 400  # landmarks
@@ -23,6 +21,142 @@ CLOSE = 0.75  # more directions than this for each landmark: there may be more o
 SMALL = 0.02  # of γ: what landmarks need not express
 JUDGE = 1e-5  # smoothing at which a restart is judged: below, only the nearest place counts
 LEAST_WEIGHT = 1e-6  # of a row with hardly any observed entry
+BLOCK = 2048  # rows whose features are added up at a time
+CUT = 1e-12  # directions of the landmarks below this share of the largest are rounding
+EVEN = 8  # matrix products are quicker with multiples of this
+DROP = 0.03  # directions that explain less than this share of a row's part in them are left out
+
+
+@dataclass(frozen=True)
+class Features:
+    """The map from rows to whitened features.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Resolved.
+    landmarks : array of shape (r, m)
+        Complete rows.
+    turn : array of shape (r, q)
+        T of ``φ(x) = Tᵀ k(L, x)``.
+    """
+
+    kernel: Kernel
+    landmarks: Array
+    turn: Array
+
+    def of(self, X: Array) -> Array:
+        """Return the features of each row, (n, q)."""
+        return self.kernel.gram(X, self.landmarks) @ self.turn
+
+
+def whiten(kernel: Kernel, landmarks: Array) -> Features:
+    """Return the features that landmarks define."""
+    xp = array_namespace(landmarks)
+    values, V = xp.linalg.eigh(kernel.gram(landmarks))
+    kept = int(xp.sum(xp.astype(values > CUT * float(values[-1]), xp.int64)))
+    values, V = values[-kept:], V[:, -kept:]
+    return Features(kernel, landmarks, V / xp.sqrt(values))
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What a model needs to know of rows; sums of these are sums over rows.
+
+    Attributes
+    ----------
+    total : float
+        The sum of the weights.
+    covariance : array of shape (q, q)
+        ``Σ aⱼ φⱼφⱼᵀ``.
+    outside : float
+        ``Σ aⱼ (k(xⱼ, xⱼ) − |φⱼ|²)``.
+    """
+
+    total: float
+    covariance: Array
+    outside: float
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(
+            self.total + other.total,
+            self.covariance + other.covariance,
+            self.outside + other.outside,
+        )
+
+
+def moments(
+    features: Features, X: Array, weights: Array, run: Run = map, split: bool = True
+) -> Moments:
+    """Return the moments of rows."""
+    size = BLOCK if split else len(X)
+    parts = [(X[at : at + size, :], weights[at : at + size]) for at in range(0, len(X), size)]
+    return reduce(Moments.__add__, run(partial(_moments, features), parts))
+
+
+def _moments(features: Features, part: tuple[Array, Array]) -> Moments:
+    X, weights = part
+    xp = array_namespace(X)
+    phi = features.of(X)
+    left = xp.clip(features.kernel.diagonal(X) - xp.sum(phi * phi, axis=1), 0.0, None)
+    return Moments(
+        float(xp.sum(weights)), (phi * weights[:, None]).T @ phi, float(xp.sum(weights * left))
+    )
+
+
+class Spectrum:
+    """The spectrum of some moments; gives the row energy at any smoothing.
+
+    Parameters
+    ----------
+    features : Features
+        The map from rows to features.
+    moments : Moments
+        Of the rows to learn from.
+    penalty : Schatten
+        Resolved.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polycomplete.kernels import RBF
+    >>> from polycomplete.landmarks.problem import moments, whiten
+    >>> t = np.linspace(0, 1, 50)
+    >>> arc = np.c_[t, t**2]
+    >>> features = whiten(RBF(width=2.0), arc[::5])
+    >>> spectrum = Spectrum(features, moments(features, arc, np.ones(50)), Schatten())
+    >>> on, off = spectrum.energy(1e-9).value(np.array([[0.5, 0.25], [0.5, 0.6]]))
+    >>> bool(on < 1e-6 < 1e-3 < off)
+    True
+    """
+
+    def __init__(self, features: Features, moments: Moments, penalty: Schatten):
+        xp = array_namespace(moments.covariance)
+        values, U = xp.linalg.eigh(moments.covariance / moments.total)
+        self.features, self.penalty = features, penalty
+        self.outside = moments.outside / moments.total
+        self.values: Array = xp.flip(xp.clip(values, 0.0, None))
+        self.vectors: Array = xp.flip(U, axis=1)
+
+    def slopes(self, gamma: float) -> Array:
+        """Return ĝ of each eigenvalue that is not small against γ, largest first.
+
+        The weights count these alone: the others are as good as unused.
+        """
+        xp = array_namespace(self.values)
+        power = 1 - self.penalty.p / 2
+        plain = (gamma / (self.values + gamma)) ** power
+        kept = int(xp.sum(xp.astype(1 - plain > DROP, xp.int64)))
+        kept = min(-(-kept // EVEN) * EVEN, plain.shape[0])
+        return plain[:kept] * self.penalty.weigh(self.values[:kept]) if kept else plain[:0]
+
+    def energy(self, gamma: float) -> RowEnergy:
+        """Return the row energy at a smoothing, in the units of the mean covariance."""
+        xp = array_namespace(self.values)
+        slopes = self.slopes(gamma)
+        turned = self.features.turn @ self.vectors[:, : slopes.shape[0]]
+        factor = turned * xp.sqrt(1 - slopes)
+        return RowEnergy(self.features.kernel, self.features.landmarks, factor, None)
 
 
 @dataclass(frozen=True)

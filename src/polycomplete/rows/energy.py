@@ -21,10 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array
 
-from polycomplete._arrays import Array
+from polycomplete._arrays import Array, eigenpairs
 from polycomplete._resources import TILE
 from polycomplete.kernels import Kernel
-from polycomplete.linear import eigenpairs
 
 CACHED = 7.5e5  # bytes of derivatives that are worked on at a time
 PRODUCTS = 8  # of conjugate gradients that matrices are weighed against: rough steps take more
@@ -240,34 +239,7 @@ class Curvature(NamedTuple):
 
 
 def learn(kernel: Kernel, X: np.ndarray, gamma: float, in_place: bool = True) -> RowEnergy:
-    """Learn the row energy of a surface from complete rows.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Resolved.
-    X : ndarray of shape (r, m)
-        The rows.
-    gamma : float
-        The smoothing, in the units of the kernel: how much of a row may stay unexplained.
-    in_place : bool
-        Also learn what takes each of these rows out of the model; not needed for new rows.
-
-    Returns
-    -------
-    RowEnergy
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from polycomplete.kernels import RBF
-    >>> t = np.linspace(0, 1, 20)
-    >>> arc = np.c_[t, t**2]
-    >>> energy = learn(RBF(width=2.0), arc, gamma=1e-8)
-    >>> on, off = energy.value(np.array([[0.5, 0.25], [0.5, 0.6]]))
-    >>> bool(on < 1e-6 < 1e-3 < off)
-    True
-    """
+    """Learn the row energy of a surface from complete rows."""
     values, V = eigenpairs(kernel.gram(X))
     values = np.maximum(values, 0)
     # Directions far below γ explain nothing; leaving them out makes all later products smaller.

@@ -18,26 +18,6 @@ def pivots(kernel: Kernel, X: Array, count: int) -> np.ndarray:
     The first is the one nearest to the mean, each further one the row that the rows before it
     explain least. Landmarks and atoms that begin there are near the best ones, and rows at the rim
     of the data are among them.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Resolved.
-    X : array of shape (n, m)
-        Complete rows.
-    count : int
-        How many at most; fewer where these explain all rows up to rounding.
-
-    Returns
-    -------
-    ndarray of int
-
-    Examples
-    --------
-    >>> from polycomplete.kernels import RBF
-    >>> line = np.array([[0.0], [1.0], [1.1], [2.5]])
-    >>> pivots(RBF(width=1.0), line, 3)
-    array([2, 3, 0])
     """
     xp = array_namespace(X)
     left = xp.asarray(kernel.diagonal(X), copy=True)

@@ -266,28 +266,7 @@ def with_time_left(solver: T, started: float) -> T:
 
 
 def stages(first: float, last: float, factor: float = 10.0) -> list[float]:
-    """Return the smoothing of each stage: divided by ``factor`` each time, ending at ``last``.
-
-    Parameters
-    ----------
-    first, last : float
-        Where to begin and to end.
-    factor : float, default=10.0
-        Above 1.
-
-    Returns
-    -------
-    list of float
-
-    Examples
-    --------
-    >>> stages(1e-1, 2e-3)
-    [0.1, 0.01, 0.002]
-    >>> stages(1.0, 0.2, factor=2.0)
-    [1.0, 0.5, 0.25, 0.2]
-    >>> stages(1e-3, 1e-2)
-    [0.01]
-    """
+    """Return the smoothing of each stage: divided by ``factor`` each time, ending at ``last``."""
     steps = max(0, int(np.ceil(np.log(first / last) / np.log(factor) - 1e-9)))
     return [float(f"{first / factor**i:.12g}") for i in range(steps)] + [last]
 
@@ -315,29 +294,7 @@ STARTS = {"zero": _zero, "mean": _mean, "row-column": _row_column}
 
 
 def fill(X: np.ndarray, mask: np.ndarray, init: str, name: str = "init") -> np.ndarray:
-    """Return X with its missing entries as they are at first.
-
-    Parameters
-    ----------
-    X, mask : ndarrays of shape (n, m)
-        The data, and True where observed.
-    init : {"zero", "mean", "row-column"}
-        The rule.
-    name : str
-        What messages call it.
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[1.0, 5.0], [3.0, np.nan]])
-    >>> fill(X, ~np.isnan(X), "row-column")
-    array([[1., 5.],
-           [3., 4.]])
-    """
+    """Return X with its missing entries as they are at first."""
     if init not in STARTS:
         raise ValueError(f"{name} must be one of {sorted(STARTS)}, got {init!r}.")
     return np.where(mask, X, STARTS[init](X, mask))

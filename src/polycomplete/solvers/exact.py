@@ -25,7 +25,7 @@ from polycomplete._checks import check_numbers
 from polycomplete._resources import blas_threads_for, find_device, free_memory
 from polycomplete.kernels import Kernel, Polynomial, typical_distance
 from polycomplete.penalties import Schatten
-from polycomplete.rows import PLAIN, Posterior, Resources, spreads
+from polycomplete.rows import PLAIN, Posterior, Resources, restart, spreads
 from polycomplete.solvers.base import (
     Callback,
     Monitor,
@@ -36,11 +36,16 @@ from polycomplete.solvers.base import (
     logger,
     stages,
 )
-from polycomplete.solvers.lift import LiftProblem, count, pays, row_energy
 from polycomplete.solvers.newton import Newton
 from polycomplete.solvers.precondition import precondition
-from polycomplete.solvers.problem import WIDEST, ExactProblem
-from polycomplete.solvers.restart import rescue
+from polycomplete.solvers.problem import (
+    WIDEST,
+    ExactProblem,
+    LiftProblem,
+    count,
+    pays,
+    row_energy,
+)
 
 COARSE = 1e-7  # down to here with the kernel as it is; below, with the widened one
 NEAR = 1e3  # so many times coarser than a completion to begin with, rows still find their place
@@ -428,3 +433,14 @@ class _Run:
             if moved < self.solver.tol:
                 break
         return moved
+
+
+def rescue(problem: ExactProblem, X: np.ndarray, gamma: float) -> tuple[np.ndarray, int]:
+    """Start the worst rows again from their neighbors; return X and how many rows moved.
+
+    The energy of a row given the others is its exact share of the log penalty, so a row that
+    finds a much lower one was stuck.
+    """
+    energy = row_energy(problem.kernel, X, gamma)
+    posterior = Posterior(energy, X, spreads(X), gamma, packing=PLAIN)
+    return restart(posterior, X, problem.mask, gamma, exclude=np.arange(len(X)))

@@ -1,29 +1,207 @@
 """Newton steps on the missing entries of all rows together, by conjugate gradients.
 
-A step costs one eigendecomposition and a few products with the curvature
-(:mod:`polycomplete.solvers.hessian`), each about as expensive; quasi-Newton steps need an
-eigendecomposition each, and many more of them.
+A step costs one eigendecomposition and a few products with the Hessian, each about as expensive;
+quasi-Newton steps need an eigendecomposition each, and many more of them.
+
+Write Φ for the features of the rows, σᵢ² = λᵢ for the eigenvalues of K = Φ Φᵀ, uᵢ and rᵢ for the
+singular vectors, and hᵢ = γ^(1−p/2) ∂R/∂λᵢ, which is 1 for directions that nothing uses and nearly
+0 for those that carry the data. Along a move of the features by Δ it is
+
+    Σᵢⱼ wᵢⱼ (uᵢᵀ Δ rⱼ)²,      wᵢⱼ = (λᵢ hᵢ − λⱼ hⱼ) / (λᵢ − λⱼ),
+
+the exact second derivative up to what couples (i, j) with (j, i). Iteratively reweighted least
+squares with weights on one side alone has hᵢ (or hⱼ) in the place of wᵢⱼ. That is the larger of the
+two where one direction carries data and the other does not, which makes its steps needlessly short.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 
-from polycomplete.solvers.hessian import (
-    UNUSED,
-    HessianOperator,
-    Point,
-    Product,
-    evaluate,
-    hessian,
-)
-from polycomplete.solvers.problem import ExactProblem
+from polycomplete.rows import Block, Holes, RowEnergy
+from polycomplete.solvers.problem import ExactProblem, LiftProblem, Spectrum
 
 DAMPING = 1e-6  # of a row's own metric: bounds steps in directions that nothing determines
 LONGEST = 60  # conjugate gradient steps
 SHORTER = 0.3  # a step that does not lower the objective is shortened by this
 SHORTEST = 1e-4
 FINER = 3.0  # the smoothing of the next step may be so many times smaller
+# Directions whose weight is nearer to 1 than this count as unused: all have the same curvature.
+UNUSED = 1e-2
+NOISE = 1e-31  # of the largest eigenvalue: what is smaller is rounding, and is not divided by
+BLOCK_BYTES = 32e6  # of the largest array when the blocks of rows are made
+WIDE = 64  # columns from which a matrix for each row takes longer than it saves
+
+Product = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Point:
+    """A completion with what a smoothing does not change: Gram matrix (or features), spectrum."""
+
+    problem: ExactProblem
+    z: np.ndarray
+    X: np.ndarray
+    K: np.ndarray
+    spectrum: Spectrum
+
+    def value(self, gamma: float) -> float:
+        """Return the objective."""
+        return self.problem.price(self.spectrum, gamma)[0] + self.problem.fidelity(self.X)[0]
+
+
+def evaluate(problem: ExactProblem, z: np.ndarray, gamma: float) -> Point:
+    """Return the point z, with its spectrum."""
+    return Point(problem, z, *problem.spectrum(z, gamma))
+
+
+class HessianOperator:
+    """Gradient and curvature of the objective, times γ^(1−p/2), as functions of all rows.
+
+    Attributes
+    ----------
+    gradient : ndarray of shape (n, m)
+        Zero where an entry may not move.
+    """
+
+    def __init__(self, point: Point, gamma: float, unused: float = UNUSED):
+        self.problem, self.X = point.problem, point.X
+        self.scale = gamma ** (1 - self.problem.penalty.p / 2)
+        lam, vectors = point.spectrum.eigenvalues, point.spectrum.vectors
+        h = self.problem.price(point.spectrum, gamma)[1] * self.scale
+        used = (1 - h > unused) & (lam > NOISE * float(np.max(lam, initial=0.0)))
+        self.h, self.lam, self.vectors = h[used], lam[used], vectors[:, used]
+        self.both = self._weights(gamma) + 1 - self.h[:, None] - self.h
+        self.a, self.b = self.problem.kernel.metric(self.X)
+        self.floor = np.maximum(self.a, max(1e-9 * float(np.max(self.a)), 1e-300))
+        G = self.problem._charge(point.spectrum, gamma)[1]
+        gradient = self._chain(point, G) + self.problem.fidelity(self.X)[1]
+        self.gradient = np.where(self.problem.free, self.scale * gradient, 0)
+        self.left, self.energy = self._prepare(point)
+        #: How much of a row the used directions leave: the weight of its own block.
+        least = float(np.min(h, initial=1.0))
+        self.own = np.maximum(1 - np.sum(self.left**2 * (1 - self.h), axis=1), max(least, 1e-15))
+
+    def _weights(self, gamma: float) -> np.ndarray:
+        """Return wᵢⱼ, kept between a quarter of the smaller and the larger of hᵢ and hⱼ.
+
+        Equal weights and 0 < p ≤ 1 stay in between by themselves but for the quarter.
+        """
+        lam, h = self.lam, self.h
+        gap = lam[:, None] - lam
+        close = np.abs(gap) <= 1e-6 * (np.maximum(lam[:, None], lam) + gamma)
+        rise = lam * h
+        equal = h * (1 - (1 - self.problem.penalty.p / 2) * lam / (lam + gamma))
+        w = np.where(close, equal, (rise[:, None] - rise) / np.where(close, 1.0, gap))
+        low, high = np.minimum(h[:, None], h), np.maximum(h[:, None], h)
+        return np.clip(w, 0.25 * low, high)
+
+    def _chain(self, point: Point, G: np.ndarray) -> np.ndarray:
+        """Return the gradient in X for one in the matrix whose spectrum is charged."""
+        raise NotImplementedError
+
+    def _prepare(self, point: Point) -> tuple[np.ndarray, RowEnergy]:
+        """Return the used left vectors, and the energy of a row that the right ones explain."""
+        raise NotImplementedError
+
+    def _curve(self, V: np.ndarray) -> np.ndarray:
+        """Return the second derivative of the penalty along V, halved."""
+        raise NotImplementedError
+
+    def _mix(self, G: np.ndarray) -> np.ndarray:
+        """Return what the used right directions take away, given a move's parts along them."""
+        return G * (1 - self.h) - self.left @ (self.both * (self.left.T @ G))
+
+    def product(self, V: np.ndarray, damping: float) -> np.ndarray:
+        """Return the curvature times V."""
+        out = self._curve(V) + damping * (self.own * self.floor)[:, None] * V
+        return np.where(self.problem.free, 2 * out + self._stiffness() * V, 0)
+
+    def _stiffness(self) -> np.ndarray | float:
+        noise = self.problem.noise
+        return 0.0 if noise is None else np.where(self.problem.mask, noise * self.scale, 0)
+
+    def inverse(self, damping: float) -> Product:
+        """Return the inverse of the rows' own blocks of the curvature, as a product.
+
+        Of wide rows the diagonal alone.
+        """
+        if self.X.shape[1] > WIDE:
+            scale = 2 * (self.own * self.floor * (1 + damping))[:, None] + self._stiffness()
+            return lambda R: R / scale
+        holes = Holes(~self.problem.free)
+        inverses = [np.linalg.inv(self._own_block(block, damping)) for block in holes.blocks]
+
+        def solve(R: np.ndarray) -> np.ndarray:
+            out = np.zeros_like(R)
+            for block, inverse in zip(holes.blocks, inverses, strict=True):
+                part = np.where(block.padding, 0.0, block.gather(R))
+                moved = (inverse @ part[:, :, None])[:, :, 0]
+                out[block.rows] = block.fill(moved, out[block.rows])
+            return out
+
+        return solve
+
+    def _own_block(self, block: Block, damping: float) -> np.ndarray:
+        """Return what the holes of each row of a block contribute to the curvature."""
+        here = self.energy.expand(self.X[block.rows], block.columns)
+        H = here.hessian(block.padding, damping) * self.own[block.rows, None, None]
+        if self.problem.noise is not None:
+            at = np.arange(block.n_holes)
+            H[:, at, at] += block.gather(self._stiffness() * np.ones_like(self.X))
+        return H
+
+
+class _GramHessian(HessianOperator):
+    """By way of the Gram matrix."""
+
+    def _chain(self, point: Point, G: np.ndarray) -> np.ndarray:
+        return self.problem.kernel.vjp(self.X, point.K, G)
+
+    def _prepare(self, point: Point) -> tuple[np.ndarray, RowEnergy]:
+        kernel, U = self.problem.kernel, self.vectors
+        self.s, self.t = kernel.slopes(self.X, self.X, point.K)
+        self.L = self.X - self.X.mean(axis=0) if self.s is self.t else self.X
+        self.cross = kernel.cross(self.X, point.K, (U * (1 - self.h)) @ U.T)
+        self.B = U / np.sqrt(self.lam)
+        factor = self.B * np.sqrt(1 - self.h)
+        return U, RowEnergy(kernel, self.X, factor, None)
+
+    def _curve(self, V: np.ndarray) -> np.ndarray:
+        X, L = self.X, self.L
+        along = self.s * (V @ L.T) - self.t * np.sum(V * L, axis=1)[:, None]
+        Q = self._mix(along @ self.B) @ self.B.T
+        back = (Q * self.s) @ L - np.sum(Q * self.t, axis=1)[:, None] * L
+        own = self.a[:, None] * V + self.b[:, None] * X * np.sum(X * V, axis=1)[:, None]
+        return own - self.cross(V) - back
+
+
+class _LiftHessian(HessianOperator):
+    """By way of the features of a polynomial kernel."""
+
+    problem: LiftProblem
+
+    def _chain(self, point: Point, G: np.ndarray) -> np.ndarray:
+        return 2 * self.problem.features.pull(self.X, point.K @ G)
+
+    def _prepare(self, point: Point) -> tuple[np.ndarray, RowEnergy]:
+        left = (point.K @ self.vectors) / np.sqrt(self.lam)
+        return left, self.problem.features.energy(self.vectors * np.sqrt(1 - self.h))
+
+    def _curve(self, V: np.ndarray) -> np.ndarray:
+        features, R = self.problem.features, self.vectors
+        A = features.push(self.X, V)
+        rest = A - self.left @ ((1 - self.h)[:, None] * (self.left.T @ A)) - self._mix(A @ R) @ R.T
+        return features.pull(self.X, rest)
+
+
+def hessian(point: Point, gamma: float, unused: float = UNUSED) -> HessianOperator:
+    """Return gradient and curvature at a point."""
+    kind = _LiftHessian if isinstance(point.problem, LiftProblem) else _GramHessian
+    return kind(point, gamma, unused)
 
 
 class Newton:
@@ -100,31 +278,7 @@ class Newton:
 
 
 def direction(here: HessianOperator, solve: Product, solved: float = 0.1) -> np.ndarray:
-    """Return the step of the weighted least squares problem, by conjugate gradients.
-
-    Parameters
-    ----------
-    here : HessianOperator
-        Gradient and curvature.
-    solve : callable
-        Preconditions; the residual is measured as it does.
-    solved : float
-        The end: when the residual has fallen to this share.
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-
-    Examples
-    --------
-    >>> from polycomplete.kernels import Polynomial
-    >>> from polycomplete.penalties import Schatten
-    >>> X, mask = np.array([[1.0, 2.0], [2.0, 3.0]]), np.array([[True, True], [True, False]])
-    >>> problem = ExactProblem(X, mask, Polynomial(1, 0.0), Schatten(0.5))
-    >>> here = hessian(evaluate(problem, np.array([3.0]), 1e-3), 1e-3)
-    >>> bool(direction(here, here.inverse(1e-6))[1, 1] > 0)
-    True
-    """
+    """Return the step of the weighted least squares problem, by conjugate gradients."""
     V = np.zeros_like(here.gradient)
     residual = -here.gradient
     pointed = way = solve(residual)

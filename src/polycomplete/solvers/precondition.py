@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polycomplete.rows import Holes
-from polycomplete.solvers.lift import row_energy
-from polycomplete.solvers.problem import WIDEST, ExactProblem
+from polycomplete.solvers.problem import WIDEST, ExactProblem, row_energy
 
 DAMPING = 1e-3  # of the row's own metric: bounds how soft a direction may be taken to be
 
@@ -45,32 +44,7 @@ class RowPreconditioner:
 
 
 def precondition(problem: ExactProblem, z: np.ndarray, gamma: float) -> RowPreconditioner | None:
-    """Return the preconditioner at z, or None where the data are too wide for it to pay.
-
-    Parameters
-    ----------
-    problem : ExactProblem
-        The problem.
-    z : ndarray
-        The free entries.
-    gamma : float
-        The smoothing, in the units of the kernel.
-
-    Returns
-    -------
-    RowPreconditioner or None
-
-    Examples
-    --------
-    >>> from polycomplete import RBF, Schatten, datasets, masks
-    >>> X = datasets.make_polynomial_manifold(30, 6, random_state=0)
-    >>> mask = masks.uniform(X.shape, 0.6, random_state=0)
-    >>> problem = ExactProblem(X, mask, RBF().resolve(X, mask), Schatten())
-    >>> z = problem.pack(X)
-    >>> change = precondition(problem, z, 1e-3)
-    >>> bool(np.allclose(change.back(change.forward(z)), z))
-    True
-    """
+    """Return the preconditioner at z, or None where the data are too wide for it to pay."""
     X = problem.unpack(z)
     n, m = X.shape
     if m > WIDEST:
