@@ -14,11 +14,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polycomplete._checks import FarCellError
 from polycomplete._messages import showing, warn_dropped, warn_unconverged
-from polycomplete._resources import chosen
+from polycomplete._resources import chosen, name_of
 from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
 from polycomplete.keeping import Reported, all_or_nothing
 from polycomplete.kernels import RBF
-from polycomplete.model import Fitted
+from polycomplete.model import Fitted, Method
 from polycomplete.model_selection import HeldOut
 from polycomplete.sampling import Tally
 from polycomplete.scaling import column_spread
@@ -33,8 +33,8 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
 
     Columns without any observed entry are dropped (or kept as zeros); constant columns are filled
     with their constant; rows without any observed entry get the column means. What is left goes to
-    the method: a subclass has ``_fit_matrix(X, mask)``, which returns a :class:`Fitted`, and gets
-    ``fit``, ``transform``, data frames, checks and messages from here.
+    the method: a subclass says in ``_method`` what fits a matrix, and gets ``fit``, ``transform``,
+    data frames, checks and messages from here.
 
     Parameters
     ----------
@@ -102,6 +102,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
     held_out_: HeldOut | None
     #: Numbers of columns that say one thing together, as the indicators of a category do.
     _column_groups: np.ndarray | None = None
+    _lies_on: str | None = None  # the GPU that holds the data
 
     @property
     def _remedy(self) -> str:
@@ -111,9 +112,14 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
     def _check_params(self) -> None:
         """Raise where a parameter of the method is wrong, even if there is nothing to fit."""
 
-    def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
-        """Complete a float64 matrix whose columns all vary and whose rows all have something."""
+    def _method(self, shape: tuple[int, int], seed: int) -> Method:
+        """Return what fits a matrix of this shape."""
         raise NotImplementedError
+
+    @property
+    def _groups(self) -> np.ndarray | None:
+        """The groups of the columns that the method gets."""
+        return None if self._column_groups is None else self._column_groups[self._columns]
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, nested ones (``kernel__width``) on a copy of the part they belong to.
@@ -233,7 +239,9 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
 
     @all_or_nothing
     def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        self._forget()
         matrix, mask = self._validate(X, reset=True)
+        self._lies_on = name_of(X)
         self._take_columns(Tally.of(matrix, mask))
         # Rows one after the other in memory, however they came: the bits must not depend on that.
         mask = np.ascontiguousarray(mask)
@@ -260,13 +268,18 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
             holes = np.where(tally.count < tally.rows, np.nan, 0.0)
             self.indicator_ = MissingIndicator(error_on_new=False).fit(holes[None])
 
+    def _forget(self) -> None:
+        """Drop what an earlier fit has left."""
+        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
+            delattr(self, name)
+
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _learn(self, completed: np.ndarray, mask: np.ndarray) -> None:
         """Hand the columns that vary to the method; write into ``completed``."""
-        self.model_, self.result_, self.n_iter_ = None, None, 0
-        self.held_out_ = None
+        self.model_, self.result_, self.n_iter_, self.held_out_ = None, None, 0, None
+        self._keep(None)
         varying = mask[:, self._columns].any(axis=1)
         self.row_determined_ = np.asarray(mask.any(axis=1) & (varying | (len(self._columns) == 0)))
         if len(self._columns) == 0:
@@ -275,7 +288,12 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         part: Any = np.ix_(rows, self._columns)
         if len(rows) == len(mask) and len(self._columns) == mask.shape[1]:
             part = slice(None)  # no copy of everything
-        fitted = self._fit_matrix(completed[part], mask[part], self._seed())
+        given = completed[part]
+        fitted = self._method(given.shape, self._seed()).fit(given, mask[part])
+        self._keep(fitted)
+        if fitted.moved is not None:
+            self.residual_ = np.zeros(mask.shape)
+            self.residual_[part] = np.where(mask[part], given - fitted.moved, 0)
         if fitted.deviation is not None:
             self.cell_std_ = self._blank_deviation(completed, mask)
             self.cell_std_[part] = fitted.deviation
@@ -288,6 +306,9 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         self.result_, self.n_iter_ = result, max(result.iterations, 1)
         self.row_determined_[rows] &= determined
         warn_unconverged(result, self._remedy)
+
+    def _keep(self, fitted: Fitted | None) -> None:
+        """Set what only this kind of completer knows after a fit; None where nothing varied."""
 
     def _blank_deviation(self, completed: np.ndarray, mask: np.ndarray) -> np.ndarray:
         """Return how far cells may be off before anything was completed."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from polycomplete._resources import chosen, name_of
-from polycomplete.keeping import all_or_nothing
+from polycomplete._resources import chosen
 from polycomplete.kernels import RBF, Kernel
 from polycomplete.landmarks import Landmark
 from polycomplete.model import Fitted, SurfaceModel
@@ -165,17 +163,8 @@ class Completer(BlockCompleter):
     model_: SurfaceModel | None
     solver_: Solver
     scale_: str | None
+    smoothing_: float
     residual_: np.ndarray
-    _lies_on: str | None = None  # the card that holds the data
-
-    def _learn(self, completed: np.ndarray, mask: np.ndarray) -> None:
-        self.scale_, self.smoothing_ = None, np.nan
-        if hasattr(self, "residual_"):
-            del self.residual_  # of an earlier fit
-        given = completed if self.noise is None else completed.copy()
-        super()._learn(completed, mask)
-        if self.noise is not None:
-            self.residual_ = np.where(mask, given - completed, 0)
 
     def _check_params(self) -> None:
         self._surface(seed=0)
@@ -185,19 +174,14 @@ class Completer(BlockCompleter):
         limit = "rounds" if isinstance(self.solver_, Exact) else "max_iter"
         return f"more (solver={type(self.solver_).__name__}({limit}=...)) or a larger smoothing"
 
-    @all_or_nothing
-    def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        self._lies_on = name_of(X)
-        return super()._fit(X)
+    def _method(self, shape: tuple[int, int], seed: int) -> Surface:
+        surface = self._surface(seed, shape[0], self._groups)
+        self.solver_ = surface.solver
+        return surface
 
-    def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
-        surface = self._surface(seed, len(X))
-        if self._column_groups is not None:
-            surface = replace(surface, groups=self._column_groups[self._columns])
-        fitted = surface.fit(X, mask)
-        self.solver_, self.scale_ = surface.solver, fitted.scale
-        self.smoothing_ = fitted.smoothing
-        return fitted
+    def _keep(self, fitted: Fitted | None) -> None:
+        self.scale_ = None if fitted is None else fitted.scale
+        self.smoothing_ = np.nan if fitted is None else fitted.smoothing
 
     def _most_rows(self, n_rows: int, n_columns: int) -> int | None:
         return self._solver(n_rows).max_samples
@@ -267,7 +251,7 @@ class Completer(BlockCompleter):
         self._complete_rows(completed, mask)
         return -self.model_.distance(completed[:, self._columns])
 
-    def _surface(self, seed: int, n_rows: int = 1) -> Surface:
+    def _surface(self, seed: int, n_rows: int = 1, groups: np.ndarray | None = None) -> Surface:
         solver = self._solver(n_rows)
         return Surface(
             kernel=self._kernel(),
@@ -278,6 +262,7 @@ class Completer(BlockCompleter):
             noise=self.noise,
             seed=seed,
             resources=self._resources(solver),
+            groups=groups,
         )
 
     def _resources(self, solver: Solver) -> Resources:

@@ -34,6 +34,13 @@ class Model(Protocol):
         """Return the completed rows first, then what is known of them."""
 
 
+class Method(Protocol):
+    """What an estimator fits: kernel, penalty, solver and scale, or an algorithm of its own."""
+
+    def fit(self, X: np.ndarray, mask: np.ndarray) -> Fitted:
+        """Complete a float64 matrix whose columns all vary and whose rows all have something."""
+
+
 class Fitted(NamedTuple):
     """What a method gives back for a matrix, in the user's units."""
 
@@ -45,6 +52,7 @@ class Fitted(NamedTuple):
     held_out: HeldOut | None = None
     scale: str | None = None
     smoothing: float = np.nan
+    moved: np.ndarray | None = None  # the completed matrix, where observed entries move as well
 
 
 @dataclass(frozen=True)

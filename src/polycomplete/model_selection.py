@@ -79,6 +79,9 @@ class PathSolver(Protocol):
     def time_limit(self) -> float | None:
         """Seconds that a fit may take."""
 
+    def rows_to_choose_by(self, mask: np.ndarray, seed: int) -> np.ndarray | None:
+        """Return the rows on which scale and value are chosen; None for all."""
+
     def path(
         self, X: np.ndarray, mask: np.ndarray, time_limit: float | None = None
     ) -> Iterator[tuple[float, np.ndarray]]:
@@ -385,12 +388,17 @@ class Search:
 
         A solver without a path leaves nothing to follow: the first scale and its own smoothing.
         """
+        rows = self.solver.rows_to_choose_by(mask, self.seed)
+        some = rows is not None and len(rows) < len(X)
+        if rows is None or not some:
+            rows = np.arange(len(X))
+        elif some:
+            X, mask = X[rows], mask[rows]
         solver, given, scales = self.solver, self.given, self.scales(X, mask)
-        if not solver.path_end:
-            given = solver.default_smoothing if given is None else given
-            return Selection(scales[0], CAUTIOUS if given is None else given)
-        if given is not None and len(scales) == 1:
-            return Selection(scales[0], given)
+        fallback = solver.default_smoothing if not solver.path_end else CAUTIOUS
+        unjudged = Selection(scales[0], given or fallback or CAUTIOUS)
+        if not solver.path_end or (given is not None and len(scales) == 1):
+            return unjudged
         scalers = {kind: ColumnScaler.fit(X, mask, kind, self.groups) for kind in scales}
         draws = [
             draw
@@ -398,21 +406,23 @@ class Search:
             if all(_varies(X, mask, draw[0], scaler) for scaler in scalers.values())
         ]
         if not draws:
-            return Selection(scales[0], CAUTIOUS if given is None else given)
-        choices = {kind: self._judge(X, mask, draws, scalers[kind], len(scales)) for kind in scales}
+            return unjudged
+        choices = {}
+        for kind, scaler in scalers.items():
+            choices[kind] = self._judge(X, mask, draws, scaler, len(scales))
         scale = min(choices, key=lambda kind: choices[kind].error)
         best = choices[scale]
         smoothing = best.smoothing if given is None else given
         logger.info("chose scale %r, smoothing %.0e on held-out entries: error %.3f of a column's "
                     "spread", scale, smoothing, best.error)  # fmt: skip
         found = best.completed[best.smoothing]
-        trials = [Trial(scalers[scale], np.arange(len(X)), *draw, completed)
+        trials = [Trial(scalers[scale], rows, *draw, completed)
                   for draw, completed in zip(draws, found, strict=False)]  # fmt: skip
         finer = best.most < CLEAN or smoothing <= solver.path_end  # ... may still be better
         if given is None and solver.default_smoothing is not None and finer:
             # What was found counts as a start only where held-out entries came back well:
             # elsewhere rows are in wrong places, from which a large smoothing still frees them.
-            init = found[0] if best.error < WELL else None
+            init = found[0] if best.error < WELL and not some else None
             return Selection(scale, solver.default_smoothing, init, trials)
         return Selection(scale, smoothing, None, trials)
 
@@ -429,39 +439,32 @@ class Search:
         needed = min(len(draws), -(-ENOUGH // max(self._cells(draws[0][1]), 1)))
         # At most half of the time that is given goes into choosing.
         limit = self.solver.time_limit and self.solver.time_limit / (2 * n_scales * needed)
+        truth = scaler.apply(np.where(mask, X, scaler.centre))
+        unit = self._unit(truth, mask)
         found: list[Choice] = []
-        for draw in draws:
+        for visible, hidden in draws:
             if len(found) >= needed:
                 so_far = together(found)
                 if limit is not None or not so_far.rough:
                     break
                 end = max(end, so_far.finest)
-            logger.info("choosing on %d held-out entries", draw[1].sum())
-            found.append(self._follow(X, mask, draw, scaler, end, limit))
+            logger.info("choosing on %d held-out entries", hidden.sum())
+            path = self.solver.path(scaler.apply_observed(X, visible), visible, limit)
+            patience = GIVE_UP if self._cells(hidden) >= ENOUGH else np.inf  # small: quick
+            # A column that varies elsewhere may not vary in a sample: errors there have no unit.
+            judged = hidden & (unit > 0)
+            judged = judged if judged.any() else hidden
+            strays = partial(_outside, truth, visible)
+            safe = np.where(unit > 0, unit, 1)
+            found.append(follow(path, truth, judged, safe, end, patience, self.groups, strays))
         return together(found)
 
-    def _follow(
-        self,
-        X: np.ndarray,
-        mask: np.ndarray,
-        draw: tuple[np.ndarray, np.ndarray],
-        scaler: ColumnScaler,
-        end: float,
-        limit: float | None,
-    ) -> Choice:
-        """Follow the path where some observed entries are hidden."""
-        visible, hidden = draw
-        truth = scaler.apply(np.where(mask, X, scaler.centre))
+    def _unit(self, truth: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        """Return the spread of each column, of a group that of all its columns."""
         unit = column_spread(truth, mask)[1]
-        if self.groups is not None:
-            unit = np.sqrt(np.bincount(self.groups, unit**2))[self.groups]
-        path = self.solver.path(scaler.apply_observed(X, visible), visible, limit)
-        patience = GIVE_UP if self._cells(hidden) >= ENOUGH else np.inf  # small: quick
-        # A column that varies elsewhere may not vary in a sample: errors there have no unit.
-        judged = hidden & (unit > 0)
-        judged = judged if judged.any() else hidden
-        unit, strays = np.where(unit > 0, unit, 1), partial(_outside, truth, visible)
-        return follow(path, truth, judged, unit, end, patience, self.groups, strays)
+        if self.groups is None:
+            return unit
+        return np.sqrt(np.bincount(self.groups, unit**2))[self.groups]
 
     def _cells(self, hidden: np.ndarray) -> int:
         """Return how many entries are hidden; those of a group are one."""

@@ -59,7 +59,7 @@ class Surface:
         started = time.perf_counter()
         with self.solver.working(self.resources, len(X)) as resources:
             here = replace(self, resources=resources)
-            chosen = here.select(X, mask)
+            chosen = here.search.select(X, mask)
             scaler = ColumnScaler.fit(X, mask, chosen.scale, self.groups)
             Z = scaler.apply_observed(X, mask)
             problem, result, smoothing = here.minimize(Z, mask, chosen, started)
@@ -77,6 +77,7 @@ class Surface:
             held_out=held_out,
             scale=chosen.scale,
             smoothing=smoothing,
+            moved=None if self.noise is None else scaler.undo(rows),
         )
 
     @property
@@ -84,14 +85,9 @@ class Surface:
         """What chooses scale and smoothing."""
         return Search(self, self.scale, self.seed, self.groups)
 
-    def select(self, X: np.ndarray, mask: np.ndarray) -> Selection:
-        """Choose scale and smoothing, on as many rows as the solver wants for that."""
-        sample = self.solver.rows_to_choose_by(mask, self.seed)
-        if sample is None or len(sample) == len(X):
-            return self.search.select(X, mask)
-        chosen = self.search.select(X[sample], mask[sample])
-        trials = [trial._replace(rows=sample) for trial in chosen.trials]
-        return chosen._replace(init=None, trials=trials)
+    def rows_to_choose_by(self, mask: np.ndarray, seed: int) -> np.ndarray | None:
+        """Return the rows on which scale and smoothing are chosen; None for all."""
+        return self.solver.rows_to_choose_by(mask, seed)
 
     def minimize(
         self, Z: np.ndarray, mask: np.ndarray, chosen: Selection, started: float

@@ -9,7 +9,7 @@ import numpy as np
 
 from polycomplete._resources import blas_threads, blas_threads_for
 from polycomplete.base import BaseCompleter
-from polycomplete.model import Fitted, Model
+from polycomplete.model import Fitted, Method, Model
 from polycomplete.model_selection import Search
 from polycomplete.rows import Completion
 from polycomplete.scaling import ColumnScaler, refuse_unsquarable
@@ -48,6 +48,37 @@ class Scaled:
         return self.scaler.undo(completed), loose
 
 
+@dataclass(frozen=True)
+class PathMethod:
+    """What fits a matrix by a solver of its own."""
+
+    solver: PathSolver
+    scale: str | None
+    seed: int
+    groups: np.ndarray | None = None
+
+    def fit(self, X: np.ndarray, mask: np.ndarray) -> Fitted:
+        """Choose on held-out entries, and solve."""
+        started = time.perf_counter()
+        with blas_threads_for(min(X.shape)):
+            chosen = Search(self.solver, self.scale, self.seed, self.groups).select(X, mask)
+            scaler = ColumnScaler.fit(X, mask, chosen.scale, self.groups)
+            scaled = scaler.apply_observed(X, mask)
+            refuse_unsquarable(scaled, -1.0, 1e152)
+            left = with_time_left(self.solver, started)
+            model, result = left.solve(scaled, mask, chosen.smoothing, chosen.init)
+        held = chosen.held_out(X, [Completion.blank(trial.found) for trial in chosen.trials])
+        return Fitted(
+            model=Scaled(scaler, model),
+            completed=scaler.undo(result.X),
+            result=result,
+            determined=~result.ambiguous,
+            held_out=held,
+            scale=chosen.scale,
+            smoothing=chosen.smoothing,
+        )
+
+
 class PathCompleter(BaseCompleter):
     """A completer by a solver of its own: a path from coarse to fine, judged on held-out entries.
 
@@ -70,16 +101,5 @@ class PathCompleter(BaseCompleter):
         ColumnScaler.fit(np.ones((1, 1)), np.ones((1, 1), dtype=bool), self.scale)
         self._solver((1, 1), 0).check()
 
-    def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
-        started, solver = time.perf_counter(), self._solver(X.shape, seed)
-        groups = None if self._column_groups is None else self._column_groups[self._columns]
-        with blas_threads_for(min(X.shape)):
-            chosen = Search(solver, self.scale, seed, groups).select(X, mask)
-            scaler = ColumnScaler.fit(X, mask, chosen.scale, groups)
-            scaled = scaler.apply_observed(X, mask)
-            refuse_unsquarable(scaled, -1.0, 1e152)
-            left = with_time_left(solver, started)
-            model, result = left.solve(scaled, mask, chosen.smoothing, chosen.init)
-        held = chosen.held_out(X, [Completion.blank(trial.found) for trial in chosen.trials])
-        completed, determined = scaler.undo(result.X), ~result.ambiguous
-        return Fitted(Scaled(scaler, model), completed, result, determined, held_out=held)
+    def _method(self, shape: tuple[int, int], seed: int) -> Method:
+        return PathMethod(self._solver(shape, seed), self.scale, seed, self._groups)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from polycomplete._resources import blas_threads_for
 from polycomplete.keeping import all_or_nothing
 from polycomplete.kernels import RBF, Kernel
 from polycomplete.methods.base import PathCompleter, Scaled
-from polycomplete.model import Fitted
+from polycomplete.model import Fitted, Method
 from polycomplete.scaling import ColumnScaler, refuse_unsquarable
 from polycomplete.solvers import KernelFactorisation, partial_solve
 from polycomplete.solvers.base import Callback
@@ -159,6 +161,9 @@ class KFMC(PathCompleter):
 
     def _kernel(self) -> Kernel:
         return RBF() if self.kernel is None else self.kernel
+
+    def _method(self, shape: tuple[int, int], seed: int) -> Method:
+        return cast(Method, SimpleNamespace(fit=partial(self._fit_matrix, seed=seed)))
 
     def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
         scaler = ColumnScaler.fit(X, mask, self.scale)

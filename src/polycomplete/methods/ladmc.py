@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 
 from polycomplete._resources import blas_threads_for
 from polycomplete.methods.base import PathCompleter, Scaled
-from polycomplete.model import Fitted
+from polycomplete.model import Fitted, Method
 from polycomplete.scaling import ColumnScaler, refuse_unsquarable
 from polycomplete.solvers import Lifting
 from polycomplete.solvers.base import Callback
@@ -90,6 +94,9 @@ class LADMC(PathCompleter):
             time_limit=self.time_limit,
             callback=self.callback,
         )
+
+    def _method(self, shape: tuple[int, int], seed: int) -> Method:
+        return cast(Method, SimpleNamespace(fit=partial(self._fit_matrix, seed=seed)))
 
     def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
         scaler = ColumnScaler.fit(X, mask, self.scale)

@@ -171,6 +171,10 @@ class PathSolver(BaseEstimator):
     def check(self) -> None:
         """Raise where a parameter is wrong."""
 
+    def rows_to_choose_by(self, mask: np.ndarray, seed: int) -> np.ndarray | None:
+        """Return the rows that are chosen on; None for all."""
+        return None
+
     def solve(
         self, X: np.ndarray, mask: np.ndarray, smoothing: float, init: np.ndarray | None = None
     ) -> tuple[Any, Result]:
