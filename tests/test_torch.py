@@ -15,7 +15,7 @@ from polycomplete import (
     Ramp,
     Schatten,
     _resources,
-    completers,
+    base,
     datasets,
     masks,
     metrics,
@@ -146,7 +146,7 @@ def test_exact_takes_the_card_that_is_named_and_by_auto_beside_many_rows(monkeyp
 
 @pytest.mark.parametrize("device", ["auto", None])
 def test_few_rows_of_a_tensor_on_a_card_get_newton_steps(monkeypatch, instance, device):
-    monkeypatch.setattr(completers, "name_of", lambda X: "torch:cpu")
+    monkeypatch.setattr(base, "name_of", lambda X: "torch:cpu")
     pmc = PMC(smoothing=1e-3, device=device, random_state=0).fit(instance[2][:60])
     assert isinstance(pmc.solver_, Exact)
     assert pmc.result_.gains

@@ -61,10 +61,13 @@ class PathMethod:
         """Choose on held-out entries, and solve."""
         started = time.perf_counter()
         with blas_threads_for(min(X.shape)):
-            chosen = Search(self.solver, self.scale, self.seed, self.groups).select(X, mask)
+            search = Search(self.solver, self.scale, self.seed, self.groups)
+            for kind in search.scales(X, mask):
+                scaler = ColumnScaler.fit(X, mask, kind, self.groups)
+                refuse_unsquarable(scaler.apply_observed(X, mask), -1.0, 1e152)
+            chosen = search.select(X, mask)
             scaler = ColumnScaler.fit(X, mask, chosen.scale, self.groups)
             scaled = scaler.apply_observed(X, mask)
-            refuse_unsquarable(scaled, -1.0, 1e152)
             left = with_time_left(self.solver, started)
             model, result = left.solve(scaled, mask, chosen.smoothing, chosen.init)
         held = chosen.held_out(X, [Completion.blank(trial.found) for trial in chosen.trials])
