@@ -8,6 +8,7 @@ from array_api_compat import array_namespace, is_numpy_array
 from scipy import linalg
 
 Array = Any  # a NumPy array, or one of another library
+ROUNDING = 1e-14  # relative error that a sum of products of 64 bits may have; more would mislead 32
 
 
 def median(values: Array) -> float:

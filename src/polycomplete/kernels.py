@@ -20,7 +20,8 @@ from polycomplete._checks import check_numbers
 
 __all__ = ["RBF", "Kernel", "Linear", "Polynomial", "typical_distance"]
 
-STEP = 6e-6  # relative, of central differences: the cube root of the rounding of float64
+#: Relative, of central differences.
+STEP = float(np.finfo(np.float64).eps) ** (1 / 3)
 
 
 def typical_distance(X: Array, mask: Array) -> float:

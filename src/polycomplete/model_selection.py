@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from polycomplete import masks
-from polycomplete.rows import Completion
+from polycomplete.rows import NARROWEST, Completion
 from polycomplete.scaling import ColumnScaler, column_spread, large_groups
 
 logger = logging.getLogger("polycomplete")
@@ -35,10 +35,8 @@ CAUTIOUS = 1e-2
 SLACK = 0.01
 #: An error, in units of a column's spread, that data with little noise stay below.
 WELL = 0.05
-#: Most held-out errors are below this on data without noise: what is left is the smoothing's.
-CLEAN = 1e-3
-#: Data are noisy whose lowest error is larger than this, at a smoothing larger than that.
-ROUGH, COARSE = 0.3, 2e-5
+#: Data are noisy whose lowest error is larger than this.
+ROUGH = 0.3
 #: Shares of a Gaussian, and within how many standard deviations they are.
 WITHIN = {0.6827: 1.0, 0.9: 1.645}
 #: The quantile of the errors that "most" stands for: a few rows may be in the wrong place.
@@ -47,14 +45,12 @@ MOST = 0.8
 ACCIDENTS = 0.02
 #: Of the observed range of a column: farther outside, a row ran away.
 OUTSIDE = 0.5
-#: Rounds in which deviations are calibrated, the largest factor, and rows that are enough for it.
-FITTED, LARGEST, JUDGED = 3, 1e4, 500
+#: Rows that are enough to calibrate deviations by.
+JUDGED = 500
 #: A path that has come this far above its lowest error is not followed further.
 GIVE_UP = 1.05
 #: Spreads of the columns that differ by less than this factor need no choice of scale.
 SIMILAR = 10.0
-#: Of the spread: visible entries that keep less of it cannot tell about the held-out ones.
-COLLAPSED = 1e-6
 
 
 class PathSolver(Protocol):
@@ -107,18 +103,13 @@ class Choice:
     @property
     def rough(self) -> bool:
         """Whether noise seems to set the error: then many smoothings are about as good."""
-        return self.error > ROUGH and self.smoothing > COARSE
+        return self.error > ROUGH
 
     @property
     def finest(self) -> float:
         """The finest smoothing whose error is not far above the lowest."""
         lowest = min(self.errors.values())
         return min(s for s, error in self.errors.items() if error <= GIVE_UP * lowest)
-
-    @property
-    def most(self) -> float:
-        """The error that four fifths of the hidden entries stay below at the chosen smoothing."""
-        return self.mosts.get(self.smoothing, np.inf)
 
 
 class HeldOut(NamedTuple):
@@ -334,10 +325,9 @@ class Selection(NamedTuple):
             return held
 
         factor = 1.0
-        for _ in range(FITTED):  # deviations are bounded: they follow slowly
+        for _ in range(2):  # deviations are bounded: they follow slowly
             held = read(factor, False)
-            ratio = calibration(held.completed - held.truth, held.deviation)
-            factor = float(np.clip(factor * ratio, 1 / LARGEST, LARGEST))
+            factor *= calibration(held.completed - held.truth, held.deviation)
         both = {sharp: read(factor, sharp) for sharp in (False, True)}
         unit = self.trials[0].scaler.scale
         off = {s: np.abs(h.completed - h.truth) / unit[h.columns] for s, h in both.items()}
@@ -418,8 +408,8 @@ class Search:
         found = best.completed[best.smoothing]
         trials = [Trial(scalers[scale], rows, *draw, completed)
                   for draw, completed in zip(draws, found, strict=False)]  # fmt: skip
-        finer = best.most < CLEAN or smoothing <= solver.path_end  # ... may still be better
-        if given is None and solver.default_smoothing is not None and finer:
+        finer = given is None and smoothing <= solver.path_end  # ... may still be better
+        if finer and solver.default_smoothing is not None:
             # What was found counts as a start only where held-out entries came back well:
             # elsewhere rows are in wrong places, from which a large smoothing still frees them.
             init = found[0] if best.error < WELL and not some else None
@@ -486,4 +476,4 @@ def _varies(X: np.ndarray, mask: np.ndarray, visible: np.ndarray, scaler: Column
     most, left = (
         float(np.max(column_spread(X, seen)[1] / scaler.scale)) for seen in (mask, visible)
     )
-    return left > COLLAPSED * most
+    return left > NARROWEST * most

@@ -23,6 +23,7 @@ from polycomplete.penalties import Schatten
 from polycomplete.rows import Holes, Posterior, Resources, folds, restart, settle, spreads
 from polycomplete.sampling import training_rows
 from polycomplete.solvers.base import (
+    WARM,
     Callback,
     Monitor,
     Result,
@@ -35,15 +36,10 @@ from polycomplete.solvers.base import (
 
 GROW = 1.1  # of the number of landmarks from one sweep to the next
 SETTLED = 0.25  # squared movement of a row in units of the smoothing at which it shrinks as planned
-SLOWEST, BRISK, FASTEST = 0.25, 0.5, 3.0  # of the planned speed; BRISK where it need not be exact
-NOISY = 1e-6  # a last smoothing above this is that of data with noise: they need not be exact
-FIRST = 5  # sweeps before the movement tells anything
-HALVES, FOLDS = 2, 5  # parts of the rows for restarts, and of a fit: each is judged by the others
-ENTRIES, FEWEST = 25_000, 400  # observed entries, and rows, that are enough to choose by
-BRIEF = 3  # sweeps at the last smoothing before restarts
-NEAR = 1e3  # so many times coarser than a completion to begin with, rows still find their place
+FASTEST = 2.0  # so many times the planned speed, and half of it, are the bounds
+FOLDS = 3  # parts of the rows, each of which is judged by what the others show
+ENTRIES = 25_000  # observed entries that are enough to choose by
 STICKY = 3e-4  # smoothing: above, a row has one place only and is not stuck in another
-AGAIN, SOON = 100.0, 30.0  # after restarts the smoothing is so many times larger; with noise
 
 
 class Landmark(Solver):
@@ -164,7 +160,7 @@ class Landmark(Solver):
         and would ask for another smoothing.
         """
         m = mask.shape[1]
-        enough = max(FEWEST, 2 * m, int(ENTRIES / max(mask.mean() * m, 1.0)))
+        enough = max(2 * m, int(ENTRIES / max(mask.mean() * m, 1.0)))
         return training_rows(mask, enough, seed + 1)
 
     def learn(self, problem: LandmarkProblem, X: np.ndarray, smoothing: float) -> Posterior:
@@ -193,7 +189,7 @@ class Landmark(Solver):
         end = self.path_end
         grid = stages(self.initial_smoothing, end, 10**0.5)
         try:
-            for smoothing in run.shrink(self.initial_smoothing, end, BRISK):
+            for smoothing in run.shrink(self.initial_smoothing, end):
                 while len(grid) > 1 and smoothing <= grid[0]:
                     yield grid.pop(0), run.completed
             yield end, run.completed
@@ -215,20 +211,18 @@ class Landmark(Solver):
         first = (
             self.initial_smoothing
             if init is None
-            else min(self.initial_smoothing, NEAR * smoothing)
+            else min(self.initial_smoothing, WARM * smoothing)
         )
-        slowest, again = (BRISK, SOON) if smoothing > NOISY else (SLOWEST, AGAIN)
         try:
-            for _ in run.shrink(first, smoothing, slowest, BRIEF):
+            for _ in run.shrink(first, smoothing, 1):
                 pass
             before = len(problem.mask)
             for _ in range(self.n_restarts if smoothing < STICKY else 0):
                 moved = run.restart(smoothing)
                 if moved == 0:
                     break
-                for _ in run.shrink(
-                    min(self.initial_smoothing, again * smoothing), smoothing, BRISK, BRIEF
-                ):
+                coarse = min(self.initial_smoothing, WARM * smoothing)
+                for _ in run.shrink(coarse, smoothing, 1):
                     pass
                 # The same rows keep moving: their completion is not unique.
                 if moved > before / 2:
@@ -266,14 +260,12 @@ class SweepRun:
         """The rows as they are."""
         return self.device.get(self.X)
 
-    def shrink(
-        self, first: float, last: float, slowest: float = SLOWEST, rest: float = np.inf
-    ) -> Iterator[float]:
+    def shrink(self, first: float, last: float, rest: float = np.inf) -> Iterator[float]:
         """Sweep while the smoothing shrinks, and some more; yield the smoothing of each sweep."""
         solver, self.before = self.solver, self.X
         rest = min(rest, solver.n_final_sweeps)
         smoothing, rested, self.arrived = first, 0, False
-        for count in range(solver.max_iter):
+        for _ in range(solver.max_iter):
             moved = self.sweep(smoothing)
             yield smoothing
             if smoothing <= last * (1 + 1e-9):
@@ -282,7 +274,7 @@ class SweepRun:
                     self.arrived = True
                     return
             ease = SETTLED / max(moved, 1e-300)
-            speed = 1.0 if count < FIRST else float(np.clip(ease, slowest, FASTEST))
+            speed = float(np.clip(ease, 1 / FASTEST, FASTEST))
             smoothing = max(last, smoothing * 10 ** (-speed / solver.steps_per_decade))
 
     def sweep(self, smoothing: float) -> float:
@@ -310,7 +302,7 @@ class SweepRun:
         X, moved = self.X, 0
         xp, where, spread = array_namespace(X), device(X), spreads(X)
         better = xp.asarray(X, copy=True)
-        for part in folds(X.shape[0], HALVES, self.rng):
+        for part in folds(X.shape[0], FOLDS, self.rng):
             others = np.setdiff1d(np.arange(X.shape[0]), part)
             if not len(others):
                 break

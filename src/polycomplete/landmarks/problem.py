@@ -15,15 +15,10 @@ from polycomplete.penalties import Schatten
 from polycomplete.rows import PLAIN, Posterior, Resources, RowEnergy, Run, pivots, spreads
 
 CANDIDATES = 3  # rows that are drawn for each landmark; the landmarks are the pivots among them
-FEWEST, MOST = 104, 400  # landmarks
-SPARE = 1.5  # landmarks for each direction of the surface
-CLOSE = 0.75  # more directions than this for each landmark: there may be more of them
-SMALL = 0.02  # of γ: what landmarks need not express
+FEWEST, MOST = 100, 400  # landmarks
+SPARE = 1.5  # landmarks for each direction of the surface: as many, and there may be more of them
 JUDGE = 1e-5  # smoothing at which a restart is judged: below, only the nearest place counts
-LEAST_WEIGHT = 1e-6  # of a row with hardly any observed entry
-BLOCK = 2048  # rows whose features are added up at a time
 CUT = 1e-12  # directions of the landmarks below this share of the largest are rounding
-EVEN = 8  # matrix products are quicker with multiples of this
 DROP = 0.03  # directions that explain less than this share of a row's part in them are left out
 
 
@@ -69,39 +64,28 @@ class Moments:
         The sum of the weights.
     covariance : array of shape (q, q)
         ``Σ aⱼ φⱼφⱼᵀ``.
-    outside : float
-        ``Σ aⱼ (k(xⱼ, xⱼ) − |φⱼ|²)``.
     """
 
     total: float
     covariance: Array
-    outside: float
 
     def __add__(self, other: Moments) -> Moments:
-        return Moments(
-            self.total + other.total,
-            self.covariance + other.covariance,
-            self.outside + other.outside,
-        )
+        return Moments(self.total + other.total, self.covariance + other.covariance)
 
 
 def moments(
     features: Features, X: Array, weights: Array, run: Run = map, split: bool = True
 ) -> Moments:
     """Return the moments of rows."""
-    size = BLOCK if split else len(X)
+    size = PLAIN.rows(X.shape[1]) if split else len(X)
     parts = [(X[at : at + size, :], weights[at : at + size]) for at in range(0, len(X), size)]
     return reduce(Moments.__add__, run(partial(_moments, features), parts))
 
 
 def _moments(features: Features, part: tuple[Array, Array]) -> Moments:
     X, weights = part
-    xp = array_namespace(X)
     phi = features.of(X)
-    left = xp.clip(features.kernel.diagonal(X) - xp.sum(phi * phi, axis=1), 0.0, None)
-    return Moments(
-        float(xp.sum(weights)), (phi * weights[:, None]).T @ phi, float(xp.sum(weights * left))
-    )
+    return Moments(float(array_namespace(X).sum(weights)), (phi * weights[:, None]).T @ phi)
 
 
 class Spectrum:
@@ -134,7 +118,6 @@ class Spectrum:
         xp = array_namespace(moments.covariance)
         values, U = xp.linalg.eigh(moments.covariance / moments.total)
         self.features, self.penalty = features, penalty
-        self.outside = moments.outside / moments.total
         self.values: Array = xp.flip(xp.clip(values, 0.0, None))
         self.vectors: Array = xp.flip(U, axis=1)
 
@@ -147,7 +130,6 @@ class Spectrum:
         power = 1 - self.penalty.p / 2
         plain = (gamma / (self.values + gamma)) ** power
         kept = int(xp.sum(xp.astype(1 - plain > DROP, xp.int64)))
-        kept = min(-(-kept // EVEN) * EVEN, plain.shape[0])
         return plain[:kept] * self.penalty.weigh(self.values[:kept]) if kept else plain[:0]
 
     def energy(self, gamma: float) -> RowEnergy:
@@ -196,7 +178,7 @@ class LandmarkProblem:
     @cached_property
     def weights(self) -> np.ndarray:
         """How much each row counts in what is learned: by its observed share, squared."""
-        return np.maximum(self.mask.mean(axis=1) ** 2, LEAST_WEIGHT)
+        return np.asarray(self.mask.mean(axis=1) ** 2)
 
     @cached_property
     def device(self) -> Device:
@@ -224,13 +206,10 @@ class LandmarkProblem:
 
     def more(self, count: int, spectrum: Spectrum, gamma: float, growth: float) -> int:
         """Return how many landmarks to take next: more where these do not express the surface."""
-        q = int(spectrum.slopes(gamma).shape[0])
-        enough = spectrum.outside <= SMALL * gamma and q <= CLOSE * count
-        if enough or self.n_landmarks is not None:
+        if self.n_landmarks is not None:
             return count
-        most = min(self.most, max(FEWEST, int(SPARE * q)))
-        wanted = -(-int(np.ceil(growth * count)) // EVEN) * EVEN
-        return max(count, min(wanted, most))
+        wanted = int(SPARE * int(spectrum.slopes(gamma).shape[0]))
+        return max(count, min(wanted, self.most, int(np.ceil(growth * count))))
 
     def enough(
         self, X: Array, gamma: float, rng: np.random.Generator, rows: np.ndarray | None = None

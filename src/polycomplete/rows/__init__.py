@@ -10,6 +10,7 @@ from polycomplete.rows.holes import Holes as Holes
 from polycomplete.rows.holes import Packing as Packing
 from polycomplete.rows.holes import Run as Run
 from polycomplete.rows.pivots import pivots as pivots
+from polycomplete.rows.posterior import NARROWEST as NARROWEST
 from polycomplete.rows.posterior import Completion as Completion
 from polycomplete.rows.posterior import Minima as Minima
 from polycomplete.rows.posterior import Posterior as Posterior

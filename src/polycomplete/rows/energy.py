@@ -26,7 +26,7 @@ from polycomplete._resources import TILE
 from polycomplete.kernels import Kernel
 
 CACHED = 7.5e5  # bytes of derivatives that are worked on at a time
-PRODUCTS = 8  # of conjugate gradients that matrices are weighed against: rough steps take more
+PRODUCTS = 8  # with a row's matrix in a step without it: conjugate gradients, gradient, energies
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from polycomplete._arrays import Array
 from polycomplete._resources import TILE
 
 BLOCK_ENTRIES = 16384  # rows × columns of a block: calls take little time beside their work
-FEW = 64  # rows of a block at least, however wide they are: fewer cost more in calls than they save
 EVEN_ROWS = 5 * TILE  # at a time where only the shape matters
+#: Rows of a block at least, however wide they are: fewer cost more in calls than they save.
+FEW = 2 * TILE
 
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # map, or that of a pool
 

@@ -1,15 +1,14 @@
-"""Rows that stand for all: the pivots of an incomplete Cholesky factorisation."""
+"""Rows that stand for all: the pivots of an incomplete Cholesky factorization."""
 
 from __future__ import annotations
 
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from polycomplete._arrays import Array
+from polycomplete._arrays import ROUNDING, Array
 from polycomplete.kernels import Kernel
 
 AT_ONCE = 3000  # rows whose whole Gram matrix is quicker than one column after the other
-ROUNDING = 1e-14  # of the largest k(x, x): what is left of a row that others explain entirely
 
 
 def pivots(kernel: Kernel, X: Array, count: int) -> np.ndarray:
@@ -21,6 +20,7 @@ def pivots(kernel: Kernel, X: Array, count: int) -> np.ndarray:
     """
     xp = array_namespace(X)
     left = xp.asarray(kernel.diagonal(X), copy=True)
+    # What is left of a row that others explain entirely.
     rounding = ROUNDING * float(xp.max(left))
     count = min(count, X.shape[0])
     columns = xp.zeros((X.shape[0], count), dtype=X.dtype, device=device(X))

@@ -13,8 +13,8 @@ from polycomplete._arrays import Array, median
 from polycomplete.rows.holes import Run
 from polycomplete.rows.posterior import Posterior
 
-SUSPICIOUS = 2.0  # a row with so many times the median energy starts again
-GAIN = 0.5  # ... and moves if its energy falls at least to this share
+# A row with so many times the median energy starts again, and moves where its own falls as much.
+SUSPICIOUS = 2.0
 
 
 def folds(n: int, count: int, rng: np.random.Generator) -> list[np.ndarray]:
@@ -45,7 +45,7 @@ def restart(
     some, seen = xp.take(X, who, axis=0), xp.take(mask, who, axis=0)
     own = None if exclude is None else xp.take(exclude, who)
     found, energy = posterior.minima(some, seen, exclude=own, run=run).best()
-    better = xp.clip(energy, 0.0, None) + floor < GAIN * xp.take(now, who)
+    better = xp.clip(energy, 0.0, None) + floor < xp.take(now, who) / SUSPICIOUS
     X = xp.asarray(X, copy=True)
     X[who[better], :] = found[better, :]
     return X, int(xp.sum(xp.astype(better, xp.int64)))

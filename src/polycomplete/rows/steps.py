@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 from array_api_compat import array_namespace, device
 
-from polycomplete._arrays import Array
+from polycomplete._arrays import ROUNDING, Array
 from polycomplete.rows.energy import RowEnergy
 from polycomplete.rows.holes import Block, Holes, Run
 
-BLUR = 1e-14  # of k(x, x): by so much an energy of 64 bits may be wrong; more would mislead 32
-LEAST, MOST = 1e-9, 1e3  # of the damping
+LEAST = 1e-9  # damping; the largest is one over it
 ITERATIONS = 5  # of the conjugate gradients: stopped early, they still point downwards
 
 
@@ -87,7 +86,7 @@ def _settle(
 ) -> tuple[Array, Array, Array, Array]:
     xp, E = array_namespace(rows), rows[:, 0] * 0
     # Near its place the energy of a row is rounding, while its gradient still has digits.
-    within, gain = BLUR * energy.kernel.diagonal(rows), E
+    within, gain = ROUNDING * energy.kernel.diagonal(rows), E
     for _ in range(steps):
         before, trial = propose(energy, rows, block, damping, exclude, prior)
         after = energy.value(trial, exclude)
@@ -98,7 +97,7 @@ def _settle(
         good = rise <= within  # False for NaN, so that a wild step is never taken
         rows = xp.where(good[:, None], trial, rows)
         E = xp.where(good, after, before)
-        damping = xp.clip(xp.where(good, damping * 0.2, damping * 10.0), LEAST, MOST)
+        damping = xp.clip(xp.where(good, damping * 0.2, damping * 10.0), LEAST, 1 / LEAST)
         gain = xp.where(good, -rise, xp.inf)
     return rows, E, damping, gain
 

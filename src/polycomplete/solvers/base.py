@@ -21,6 +21,10 @@ logger = logging.getLogger("polycomplete")
 
 T = TypeVar("T", bound=Any)
 
+#: A run that begins with a completion begins so many times coarser than that was found: rows in the
+#: wrong place still find theirs.
+WARM = 1e3
+
 
 @dataclass(frozen=True)
 class Progress:

@@ -27,6 +27,7 @@ from polycomplete.kernels import Kernel, Polynomial, typical_distance
 from polycomplete.penalties import Schatten
 from polycomplete.rows import PLAIN, Posterior, Resources, restart, spreads
 from polycomplete.solvers.base import (
+    WARM,
     Callback,
     Monitor,
     Result,
@@ -47,21 +48,14 @@ from polycomplete.solvers.problem import (
     row_energy,
 )
 
-COARSE = 1e-7  # down to here with the kernel as it is; below, with the widened one
-NEAR = 1e3  # so many times coarser than a completion to begin with, rows still find their place
 ALGORITHMS, EIGEN = ("newton", "quasi-newton"), ("auto", "full", "partial")
+COARSE = 1e-7  # down to here with the kernel as it is; below, with the widened one
 PER_DECADE, HURRIED = 3, 2  # Newton steps in which the smoothing falls by ten: to solve, to choose
-RESTARTS = 1  # rounds of them to choose: enough that stuck rows do not decide
-RESTING = 3  # Newton steps of a round at the last smoothing
-SOLVED, RENEWED, UNUSED = 0.25, 6, 0.1  # parameters of Newton: rougher steps than its own
-
 
 # Arrays of n × n numbers alive at once in a Newton step: Gram matrix, eigenvectors, the parts of
 # the Hessian and what a product with it passes through, 14 of them (tests/test_exact.py measures
-# the peak).
+# the peak). With N features there are fewer, of n × N and of N × N numbers.
 ARRAYS = 15
-# Arrays of n × N and of N × N numbers alive at once where a kernel has N features.
-TALL, SQUARE = 8, 6
 # Bytes of the blocks in which rows are worked on, whatever their number.
 BLOCKS = 1.5e8
 # Rows from which leading eigenpairs pay at the large smoothings of a polynomial kernel.
@@ -126,8 +120,8 @@ class GramSolver(Solver):
     def memory_needed(self, n_rows: int, n_columns: int, n_features: int | None = None) -> int:
         """Return the bytes a solve takes at its peak, on the Gram matrix or on features."""
         if n_features is not None:
-            per_row = TALL * n_features + _per_row(n_columns)
-            return int(BLOCKS + 8 * (n_rows * per_row + SQUARE * n_features**2))
+            wide = ARRAYS * n_features * (n_rows + n_features) / 2
+            return int(BLOCKS + 8 * (wide + n_rows * (n_features + _per_row(n_columns))))
         return int(BLOCKS + 8 * n_rows * (ARRAYS * n_rows + _per_row(n_columns)))
 
     def check(self, n_rows: int, n_columns: int, n_features: int | None = None) -> None:
@@ -261,7 +255,10 @@ class Exact(GramSolver):
         """
         quick = copy(self)
         quick.max_iter, quick.time_limit = max(1, self.max_iter // 2), time_limit
-        quick.callback, quick.n_restarts = None, min(self.n_restarts, RESTARTS)
+        quick.callback, quick.n_restarts = (
+            None,
+            min(self.n_restarts, 1),
+        )  # stuck rows decide nothing
         run = _Run(quick, problem, per_decade=HURRIED)
         smoothing = self.initial_smoothing
         try:
@@ -287,7 +284,7 @@ class Exact(GramSolver):
         first = (
             self.initial_smoothing
             if init is None
-            else max(min(self.initial_smoothing, NEAR * coarse), coarse)
+            else max(min(self.initial_smoothing, WARM * coarse), coarse)
         )
         try:
             for gamma in stages(first, coarse):
@@ -367,7 +364,7 @@ class _Run:
         self._reweigh(gamma)
         newton = self.newton
         if newton is None or newton.problem is not problem or newton.at.z is not self.z:
-            newton = self.newton = Newton(problem, self.z, gamma, SOLVED, RENEWED, UNUSED)
+            newton = self.newton = Newton(problem, self.z, gamma)
         before, after = newton.step(gamma)
         self.z = newton.at.z
         self.monitor.note(after, smoothing, before)
@@ -426,7 +423,7 @@ class _Run:
         if not (self.second_order and self.z.size):
             return self.stage(smoothing)
         moved = 0.0
-        for _ in range(RESTING):
+        for _ in range(self.per_decade):
             begin = self.z
             self.newton_step(smoothing)
             moved = self._moved(begin, smoothing)

@@ -25,14 +25,10 @@ from polycomplete.rows import Block, Holes, RowEnergy
 from polycomplete.solvers.problem import ExactProblem, LiftProblem, Spectrum
 
 DAMPING = 1e-6  # of a row's own metric: bounds steps in directions that nothing determines
-LONGEST = 60  # conjugate gradient steps
-SHORTER = 0.3  # a step that does not lower the objective is shortened by this
-SHORTEST = 1e-4
-FINER = 3.0  # the smoothing of the next step may be so many times smaller
-# Directions whose weight is nearer to 1 than this count as unused: all have the same curvature.
-UNUSED = 1e-2
-NOISE = 1e-31  # of the largest eigenvalue: what is smaller is rounding, and is not divided by
-BLOCK_BYTES = 32e6  # of the largest array when the blocks of rows are made
+LENGTHS = (1.0, 0.3, 0.1, 0.03, 0.01)  # of a step: the first that lowers the objective is taken
+SOLVED, LONGEST = 0.25, 60  # conjugate gradients end at this share of the residual, or step
+RENEWED = 6  # steps after which the preconditioner is made anew
+UNUSED = 0.1  # directions whose weight is nearer to 1 than this all count as unused
 WIDE = 64  # columns from which a matrix for each row takes longer than it saves
 
 Product = Callable[[np.ndarray], np.ndarray]
@@ -72,7 +68,7 @@ class HessianOperator:
         self.scale = gamma ** (1 - self.problem.penalty.p / 2)
         lam, vectors = point.spectrum.eigenvalues, point.spectrum.vectors
         h = self.problem.price(point.spectrum, gamma)[1] * self.scale
-        used = (1 - h > unused) & (lam > NOISE * float(np.max(lam, initial=0.0)))
+        used = (1 - h > unused) & (lam > 0)
         self.h, self.lam, self.vectors = h[used], lam[used], vectors[:, used]
         self.both = self._weights(gamma) + 1 - self.h[:, None] - self.h
         self.a, self.b = self.problem.kernel.metric(self.X)
@@ -215,12 +211,6 @@ class Newton:
         The free entries.
     gamma : float
         The first smoothing, in the units of the kernel.
-    solved : float
-        Conjugate gradients end when the residual has fallen to this share.
-    renewed : int
-        Steps after which the preconditioner is made anew.
-    unused : float
-        Directions whose weight is nearer to 1 than this are not told apart.
 
     Attributes
     ----------
@@ -240,44 +230,31 @@ class Newton:
     array([4.])
     """
 
-    def __init__(
-        self,
-        problem: ExactProblem,
-        z: np.ndarray,
-        gamma: float,
-        solved: float = 0.1,
-        renewed: int = 3,
-        unused: float = UNUSED,
-    ):
-        self.problem = problem
-        self.solved, self.renewed, self.unused = solved, renewed, unused
+    def __init__(self, problem: ExactProblem, z: np.ndarray, gamma: float):
+        self.problem, self.taken = problem, 0
         self.at: Point = evaluate(problem, z, gamma)
-        self.taken = 0
 
-    def step(self, gamma: float, finer: float = FINER) -> tuple[float, float]:
+    def step(self, gamma: float) -> tuple[float, float]:
         """Take a step that lowers the objective, if there is one.
 
-        ``finer`` says by what factor the smoothing of the next step may be smaller. Returns the
-        objective before and after, both at γ.
+        Returns the objective before and after, both at γ.
         """
         before, begin = self.at.value(gamma), self.at.z
-        here = hessian(self.at, gamma, self.unused)
-        if self.taken % self.renewed == 0:
+        here = hessian(self.at, gamma)
+        if self.taken % RENEWED == 0:
             self.blocks = here.inverse(DAMPING)
         self.taken += 1
-        move = self.problem.pack(direction(here, self.blocks, self.solved))
-        length = 1.0
-        while length > SHORTEST:
-            trial = evaluate(self.problem, begin + length * move, gamma / finer)
+        move = self.problem.pack(direction(here, self.blocks))
+        for length in LENGTHS:
+            trial = evaluate(self.problem, begin + length * move, gamma)
             after = trial.value(gamma)
             if after <= before:  # False for NaN
                 self.at = trial
                 return before, after
-            length *= SHORTER
         return before, before
 
 
-def direction(here: HessianOperator, solve: Product, solved: float = 0.1) -> np.ndarray:
+def direction(here: HessianOperator, solve: Product, solved: float = SOLVED) -> np.ndarray:
     """Return the step of the weighted least squares problem, by conjugate gradients."""
     V = np.zeros_like(here.gradient)
     residual = -here.gradient

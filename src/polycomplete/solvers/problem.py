@@ -117,13 +117,8 @@ class ExactProblem:
         """Where the objective is computed."""
         return find_device(self.where)
 
-    def spectrum(self, z: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray, Spectrum]:
-        """Return X, K(X) and the spectrum of K."""
-        get, (X, K, found) = self.device.get, self._spectrum(z, gamma)
-        return get(X), get(K), replace(found, vectors=get(found.vectors))
-
-    def _spectrum(self, z: np.ndarray, gamma: float) -> tuple[Array, Array, Spectrum]:
-        """Return the same where it is computed; the eigenvalues are NumPy's."""
+    def spectrum(self, z: np.ndarray, gamma: float) -> tuple[Array, Array, Spectrum]:
+        """Return X, K(X) and the spectrum of K where they are computed; eigenvalues are NumPy's."""
         X = self.device.put(self.unpack(z))
         K = self.kernel.gram(X)
         spectrum = None
@@ -144,7 +139,7 @@ class ExactProblem:
 
     def value_and_gradient(self, z: np.ndarray, gamma: float) -> tuple[float, np.ndarray]:
         """Return the objective and its gradient in the free entries."""
-        X, K, spectrum = self._spectrum(z, gamma)
+        X, K, spectrum = self.spectrum(z, gamma)
         value, G = self._charge(spectrum, gamma)
         gradient = self.device.get(self.kernel.vjp(X, K, G))
         paid, pull = self.fidelity(self.unpack(z))
@@ -189,8 +184,6 @@ class ExactProblem:
         return np.concatenate([lam, np.zeros(len(self.X) - len(lam), dtype=lam.dtype)])
 
 
-#: The features pay where there are this many times fewer of them than rows.
-PAYS = 2.0
 #: Landmarks for each feature: exactly as many would be badly conditioned.
 OVER = 1.25
 
@@ -250,8 +243,8 @@ def count(kernel: Polynomial, n_columns: int) -> int:
 
 
 def pays(kernel: Kernel, n_rows: int, n_columns: int) -> bool:
-    """Return whether there are so few features that working on them is cheaper."""
-    return isinstance(kernel, Polynomial) and PAYS * count(kernel, n_columns) < n_rows
+    """Return whether the features are at most half as many as rows: working on them is cheaper."""
+    return isinstance(kernel, Polynomial) and 2 * count(kernel, n_columns) < n_rows
 
 
 @dataclass
