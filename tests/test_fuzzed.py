@@ -87,7 +87,7 @@ def test_completed_times_are_times_of_python_in_every_zone(zone):
 
 
 def test_completed_times_fit_the_unit_of_new_rows():
-    days = pd.to_datetime(["1000-01-01", "2000-01-01", "1500-01-01"]).astype("datetime64[s]")
+    days = np.array(["1000-01-01", "2000-01-01", "1500-01-01"], dtype="datetime64[s]")
     fitted = TableCompleter(LRMC(), random_state=0).fit(
         pd.DataFrame({"t": days, "x": [1.0, 2.0, 1.5]})
     )

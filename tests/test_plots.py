@@ -17,6 +17,7 @@ X[::4, 1] = np.nan
 
 @pytest.fixture(autouse=True)
 def _quiet():
+    plt.close("all")
     plt.switch_backend("Agg")
     yield
     plt.close("all")
