@@ -6,7 +6,6 @@ import threading
 import time
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 
 import dask
 import dask.array as da
@@ -18,7 +17,7 @@ from distributed import Client, LocalCluster
 from numpy.testing import assert_array_equal
 
 from polycomplete import LRMC, PMC, Landmark, TableCompleter, datasets, masks
-from polycomplete.dask import _keep_freed_memory, complete_parquet, connected, fit, transform
+from polycomplete.dask import KEEP_MEMORY, complete_parquet, connected, fit, transform
 
 NAMES = list("abcdef")
 QUICK = {
@@ -121,17 +120,10 @@ def test_any_fitted_completer_completes_partitions(frame):
     pd.testing.assert_frame_equal(found, lrmc.transform(frame))
 
 
-def test_worker_processes_alone_keep_freed_memory(monkeypatch):
-    fitted, calls = LRMC().fit([[1.0, 2.0], [2.0, 4.0]]), []
-    library = SimpleNamespace(mallopt=lambda *given: calls.append(given))
-    monkeypatch.setattr("polycomplete.dask.CDLL", lambda name: library)
-    for parent, count in ((None, 0), (object(), 2)):
-        monkeypatch.setattr("polycomplete.dask.parent_process", lambda parent=parent: parent)
-        _keep_freed_memory.cache_clear()
-        for _ in range(2):  # once for each process
-            transform(fitted, da.array([[3.0, np.nan]])).compute(scheduler="synchronous")
-        assert len(calls) == count
-    _keep_freed_memory.cache_clear()
+def test_worker_processes_keep_freed_memory():
+    with connected(workers=1) as client:
+        for name, value in KEEP_MEMORY.items():
+            assert list(client.run(os.environ.get, name).values()) == [str(value)]
 
 
 def test_nothing_is_computed_before_it_is_asked_for(frame):
@@ -322,7 +314,7 @@ def test_a_table_is_completed_as_in_memory_where_it_is_small():
 
 
 def test_a_table_is_learned_from_a_sample_with_all_of_its_labels(monkeypatch):
-    monkeypatch.setattr("polycomplete.dask.learning.ROWS", 40)
+    monkeypatch.setattr("polycomplete.dask.ROWS", 40)
     frame, fitted = mixed(), []
     for count in (1, 2, 7):
         completer = table_completer().set_params(clip="observed")

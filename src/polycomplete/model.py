@@ -5,9 +5,8 @@ What comes back for a row does not depend on the rows that come with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -91,60 +90,35 @@ class SurfaceModel:
         factor = factor * self.posterior.factor
         return replace(self, posterior=replace(self.posterior, factor=factor))
 
-    def complete(
-        self,
-        X: np.ndarray,
-        mask: np.ndarray,
-        columns: np.ndarray | None = None,
-        into: Completion | None = None,
-    ) -> Completion:
-        """Complete each row independently.
-
-        ``columns`` names those of X that are worked on, all by default. Results go where ``into``
-        says, which may be X itself: then there is no copy of everything.
-        """
-        n, m = X.shape
-        if into is None:
-            into = Completion(np.array(X), np.zeros((n, m)), np.zeros(n), np.zeros(n, bool))
-        some: Any = slice(None) if columns is None or len(columns) == m else columns
-        place = self.resources.device_for(n, joint=False)
-        workers = self.resources.workers(n, place)
-        chunks = list(self._chunks(n, m, place, workers))
-        store = partial(_store, into, some, place)
+    def complete(self, X: np.ndarray, mask: np.ndarray) -> Completion:
+        """Complete each row independently."""
+        whole = Completion.blank(X)
+        place = self.resources.device_for(len(X), joint=False)
+        workers = self.resources.workers(len(X), place)
+        chunks = list(self._chunks(len(X), X.shape[1], place, workers))
         if workers > 1:
-            self._in_processes(X, mask, some, chunks, workers, store)
+            self._in_processes(X, mask, chunks, workers, whole)
         else:
-            self._in_turn(X, mask, some, chunks, place, store)
-        return into
+            self._in_turn(X, mask, chunks, place, whole)
+        return whole
 
     def _in_turn(
-        self,
-        X: np.ndarray,
-        mask: np.ndarray,
-        some: Any,
-        chunks: list[slice],
-        place: Device,
-        store: Callable[[slice, Completion], None],
+        self, X: np.ndarray, mask: np.ndarray, chunks: list[slice], place: Device, into: Completion
     ) -> None:
         """Complete one chunk after the other, each by threads or on a GPU."""
         with self.resources.pool() as resources:
             here, run = self.on(place), resources.mapping if place.is_host else map
 
             def work(part: slice) -> None:
-                given, seen = place.put(X[part, some]), place.put(mask[part, some])
-                store(part, here._complete(given, seen, run))
+                found = here._complete(place.put(X[part]), place.put(mask[part]), run)
+                for array, values in zip(into, found, strict=True):
+                    place.copy(values, array[part])
 
             for _ in place.each(work, chunks):
                 pass
 
     def _in_processes(
-        self,
-        X: np.ndarray,
-        mask: np.ndarray,
-        some: Any,
-        chunks: list[slice],
-        workers: int,
-        store: Callable[[slice, Completion], None],
+        self, X: np.ndarray, mask: np.ndarray, chunks: list[slice], workers: int, into: Completion
     ) -> None:
         """Complete several chunks at a time, each by a process of its own.
 
@@ -152,10 +126,9 @@ class SurfaceModel:
         """
         alone = replace(self, resources=replace(self.resources, n_jobs=1))
         jobs = Parallel(n_jobs=workers, return_as="generator", max_nbytes=None)
-        work = delayed(SurfaceModel._alone)
-        done = jobs(work(alone, X[part, some], mask[part, some]) for part in chunks)
+        done = jobs(delayed(SurfaceModel._alone)(alone, X[part], mask[part]) for part in chunks)
         for part, found in zip(chunks, done, strict=True):
-            store(part, found)
+            into.store(part, found)
 
     def _alone(self, X: np.ndarray, mask: np.ndarray) -> Completion:
         """Complete a chunk in this process."""
@@ -197,12 +170,3 @@ class SurfaceModel:
         found = self.posterior.complete(self.scaler.apply_observed(X, mask), mask, run=run)
         std = found.std * self.scaler.scale
         return found._replace(rows=self.scaler.undo(found.rows), std=std)
-
-
-def _store(into: Completion, some: Any, place: Device, part: slice, found: Completion) -> None:
-    """Write what was found for a part of the rows where it belongs."""
-    for array, values in zip(into, found, strict=True):
-        if array.ndim == 1 or isinstance(some, slice):
-            place.copy(values, array[part])
-        else:
-            array[part, some] = place.get(values)

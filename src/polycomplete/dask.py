@@ -2,7 +2,7 @@
 
 A completer learns from a sample of all partitions, which is chosen in one pass; what comes out is
 an ordinary fitted completer, the same to the last bit as from an array. Then every partition is
-completed by itself.
+completed independently.
 """
 
 from __future__ import annotations
@@ -10,29 +10,37 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
-from ctypes import CDLL
 from dataclasses import replace
-from functools import cache, reduce
-from multiprocessing import parent_process
+from functools import partial, reduce
+from operator import add
 from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v1 as nw
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from polycomplete._optional import need
-from polycomplete.dask.learning import look_and_learn
+from polycomplete.methods import PMC
 from polycomplete.model import SurfaceModel
-from polycomplete.out_of_core import added, complete_block, is_fitted, naming
+from polycomplete.out_of_core import BlockCompleter, error_context, is_fitted
+from polycomplete.sampling import Sample
+from polycomplete.tables import TableCompleter
+from polycomplete.tables.cells import present, table
+from polycomplete.tables.method import check_columns, listed
 
 __all__ = ["complete_parquet", "connected", "fit", "transform"]
 
-AT_ONCE = 8  # of these are added up in a task: samples of many partitions would not fit
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of mallopt
+AT_ONCE = 8  # samples that are added up in a task: those of many partitions would not fit
+ROWS = 3000  # of a table to learn from, where the method does not say how many
 OF_ROWS = ("row_determined_", "cell_std_", "held_out_", "result_", "proba_")  # that were learned
+# Dask's own threshold makes glibc ask the system for fresh memory for every array above 128 kB:
+# completing would take 2.5 times as long.
+KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 64 * 2**20, "MALLOC_MMAP_THRESHOLD_": 32 * 2**20}
 
 
 @contextmanager
@@ -64,13 +72,18 @@ def connected(workers: int | None = None, scheduler: str | None = None) -> Itera
         yield None
         return
     distributed = need("distributed", "dask", "Working with several processes")
-    address: Any = nullcontext(scheduler)
-    if workers is not None:
-        # Any free port for the dashboard, which several jobs on a machine would fight for.
-        address = distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=":0"
-        )
-    with address as cluster, distributed.Client(cluster) as client:
+    if workers is None:
+        with distributed.Client(scheduler) as client:
+            yield client
+        return
+    environment = {f"distributed.nanny.pre-spawn-environ.{k}": v for k, v in KEEP_MEMORY.items()}
+    # Any free port for the dashboard, which several jobs on a machine would fight for.
+    options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with (
+        need("dask", "dask", "Computing with Dask").config.set(environment),
+        distributed.LocalCluster(**options) as cluster,
+        distributed.Client(cluster) as client,
+    ):
         yield client
 
 
@@ -106,23 +119,97 @@ def fit(completer: Any, X: Any) -> Any:
     """
     delayed = need("dask", "dask", "Computing with Dask").delayed
     X = _by_rows(X)
-    look, learn = look_and_learn(completer, _without_rows(X))
-    sent, first, found = delayed(look, traverse=False), 0, []
+    choose, learn = _learning(completer, _without_rows(X))
+    sent, first, samples = delayed(choose, traverse=False), 0, []
     for number, part in enumerate(X.to_delayed().ravel() if _is_array(X) else X.to_delayed()):
-        found.append(delayed(_look)(sent, part, first, f"Partition {number}"))
+        samples.append(delayed(_sample_of)(sent, part, first, f"Partition {number}"))
         # The number of the next partition's first row is known when this one was counted: so one
         # pass is enough.
         first = first + delayed(len)(part)
-    while len(found) > 1:
-        groups = [found[at : at + AT_ONCE] for at in range(0, len(found), AT_ONCE)]
-        found = [delayed(reduce)(added, group) for group in groups]
-    learn(*found[0].compute())
+    while len(samples) > 1:
+        groups = [samples[at : at + AT_ONCE] for at in range(0, len(samples), AT_ONCE)]
+        samples = [delayed(reduce)(add, group) for group in groups]
+    learn(samples[0].compute())
     return completer
 
 
-def _look(look: Callable[[Any, int], Any], block: Any, first: int, place: str) -> Any:
-    with naming(place):
-        return look(block, first)
+def _sample_of(choose: Callable[[Any, int], Sample], block: Any, first: int, place: str) -> Sample:
+    with error_context(place):
+        return choose(block, first)
+
+
+def _learning(
+    completer: Any, like: Any
+) -> tuple[Callable[[Any, int], Sample], Callable[[Sample], Any]]:
+    """Return what chooses rows of a block, and what learns from all that were chosen."""
+    if isinstance(completer, TableCompleter):
+        return _table_sampler(completer, table(like)), partial(_fit_table, completer)
+    if not isinstance(completer, BlockCompleter):
+        raise TypeError(
+            f"{type(completer).__name__} learns from all rows at once; fit it on rows that fit "
+            "into memory first, and complete the others by transform."
+        )
+    return completer.sampler(like), completer.fit_sample
+
+
+def _table_sampler(completer: TableCompleter, frame: Any) -> Callable[[Any, int], Sample]:
+    """Return what chooses rows of a table so that every category occurs."""
+    _refuse_unknown_categories(frame)
+    method = PMC() if completer.method is None else completer.method
+    most = method._most_rows(np.inf) if isinstance(method, BlockCompleter) else None
+    used = [name for name in frame.columns if name not in listed(completer.ids)]
+    told, clip = completer.kinds or {}, completer.clip
+    labels = [name for name in used if name in told or not _is_measured(frame[name])]
+    clipped = clip if isinstance(clip, Mapping) else used if clip is not None else []
+    ends = [name for name in clipped if name not in labels]
+    return partial(
+        _sample_of_table,
+        names=list(frame.columns),
+        used=used,
+        most=most or ROWS,
+        seed=int(check_random_state(completer.random_state).randint(2**31 - 1)),
+        needed=partial(_examples, labels, ends, int(completer.max_categories)),
+    )
+
+
+def _sample_of_table(
+    block: Any, first: int, names: list[Any], used: list[Any], **options: Any
+) -> Sample:
+    frame = table(block)
+    check_columns(names, list(frame.columns))
+    there = [present(frame[name]) for name in used] or [np.ones(len(frame), dtype=bool)]
+    return Sample.of(frame.select(names), np.column_stack(there), first, **options)
+
+
+def _examples(labels: list[Any], ends: list[Any], most: int, frame: Any) -> Iterator[np.ndarray]:
+    """Yield positions of rows that show each label, and the smallest and largest cell."""
+    for name in labels:
+        first = frame[name].is_first_distinct().to_numpy() & present(frame[name])
+        yield np.flatnonzero(first)[: most + 1]  # one more is enough to refuse the column
+    for name in ends:
+        there = np.flatnonzero(present(frame[name]))
+        if len(there):
+            cells = frame[name][there.tolist()]
+            yield there[[cells.arg_min(), cells.arg_max()]]
+
+
+def _fit_table(completer: TableCompleter, sample: Sample) -> None:
+    completer.fit(sample.X.to_native())
+    del completer.proba_, completer.cell_std_, completer.held_out_  # they are of the sample's cells
+
+
+def _is_measured(series: Any) -> bool:
+    return bool(series.dtype.is_numeric() or series.dtype.is_temporal())
+
+
+def _refuse_unknown_categories(frame: Any) -> None:
+    for series in frame.iter_columns():
+        known = series.cat.get_categories() if series.dtype == nw.Categorical else []
+        if "__UNKNOWN_CATEGORIES__" in list(known):
+            raise ValueError(
+                f"Dask does not know the categories of column {series.name!r} yet; call "
+                "X = X.categorize() first."
+            )
 
 
 def transform(completer: Any, X: Any) -> Any:
@@ -152,7 +239,7 @@ def transform(completer: Any, X: Any) -> Any:
     """
     delayed = need("dask", "dask", "Computing with Dask").delayed
     X = _by_rows(X)
-    like = complete_block(completer, _without_rows(X))
+    like = completer.transform(_without_rows(X))
     sent = delayed(_lean(completer), traverse=False)  # one task of the graph: to each worker once
     if not _is_array(X):
         return X.map_partitions(_complete_part, sent, meta=like)
@@ -166,9 +253,8 @@ def _complete_part(
     block_id: tuple[int, ...] = (0,),  # by Dask, of arrays
     partition_info: dict[str, Any] | None = None,  # by Dask, of data frames
 ) -> Any:
-    _keep_freed_memory()
-    with naming(f"Partition {(partition_info or {}).get('number', block_id[0])}"):
-        return complete_block(completer, block)
+    with error_context(f"Partition {(partition_info or {}).get('number', block_id[0])}"):
+        return completer.transform(block)
 
 
 def _lean(completer: Any) -> Any:
@@ -182,22 +268,6 @@ def _lean(completer: Any) -> Any:
     if isinstance(model, SurfaceModel):
         light.model_ = replace(model, resources=replace(model.resources, n_jobs=1))
     return light
-
-
-@cache
-def _keep_freed_memory() -> None:
-    """Make the C library of a worker process keep what arrays give back, once.
-
-    Dask's nanny starts workers with a fixed trim threshold. With it glibc no longer adapts, and
-    asks the system for fresh memory for every array above 128 kB: completing takes 2.5 times as
-    long. In other processes, and with other C libraries, nothing happens.
-    """
-    if parent_process() is None:
-        return
-    with suppress(OSError, AttributeError):
-        mallopt = CDLL("libc.so.6").mallopt
-        mallopt(M_MMAP_THRESHOLD, 32 * 2**20)
-        mallopt(M_TRIM_THRESHOLD, 64 * 2**20)
 
 
 def _is_array(X: Any) -> bool:
