@@ -5,7 +5,6 @@ What comes back for a row does not depend on the rows that come with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -18,12 +17,8 @@ from polycomplete.kernels import Kernel
 from polycomplete.model_selection import HeldOut
 from polycomplete.rows import Completion, Posterior, Resources, Run
 from polycomplete.rows.holes import EVEN_ROWS
-from polycomplete.rows.resources import WORKER
 from polycomplete.scaling import ColumnScaler
 from polycomplete.solvers import Result
-
-CHUNK, GPU_CHUNK = 16384, 1 << 20  # rows at a time, memory permitting
-PER_ENTRY = 600  # bytes for each entry of a chunk, its starts and temporaries
 
 
 class Model(Protocol):
@@ -95,17 +90,17 @@ class SurfaceModel:
         whole = Completion.blank(X)
         place = self.resources.device_for(len(X), joint=False)
         workers = self.resources.workers(len(X), place)
-        chunks = list(self._chunks(len(X), X.shape[1], place, workers))
+        parts = self.resources.parts(X.shape, place, workers)
         if workers > 1:
-            self._in_processes(X, mask, chunks, workers, whole)
+            self._in_processes(X, mask, parts, workers, whole)
         else:
-            self._in_turn(X, mask, chunks, place, whole)
+            self._in_turn(X, mask, parts, place, whole)
         return whole
 
     def _in_turn(
-        self, X: np.ndarray, mask: np.ndarray, chunks: list[slice], place: Device, into: Completion
+        self, X: np.ndarray, mask: np.ndarray, parts: list[slice], place: Device, into: Completion
     ) -> None:
-        """Complete one chunk after the other, each by threads or on a GPU."""
+        """Complete one part after the other, each by threads or on a GPU."""
         with self.resources.pool() as resources:
             here, run = self.on(place), resources.mapping if place.is_host else map
 
@@ -114,24 +109,24 @@ class SurfaceModel:
                 for array, values in zip(into, found, strict=True):
                     place.copy(values, array[part])
 
-            for _ in place.each(work, chunks):
+            for _ in place.each(work, parts):
                 pass
 
     def _in_processes(
-        self, X: np.ndarray, mask: np.ndarray, chunks: list[slice], workers: int, into: Completion
+        self, X: np.ndarray, mask: np.ndarray, parts: list[slice], workers: int, into: Completion
     ) -> None:
-        """Complete several chunks at a time, each by a process of its own.
+        """Complete several parts at a time, each by a process of its own.
 
         Threads wait for each other between the many small products of a step.
         """
         alone = replace(self, resources=replace(self.resources, n_jobs=1))
         jobs = Parallel(n_jobs=workers, return_as="generator", max_nbytes=None)
-        done = jobs(delayed(SurfaceModel._alone)(alone, X[part], mask[part]) for part in chunks)
-        for part, found in zip(chunks, done, strict=True):
+        done = jobs(delayed(SurfaceModel._alone)(alone, X[part], mask[part]) for part in parts)
+        for part, found in zip(parts, done, strict=True):
             into.store(part, found)
 
     def _alone(self, X: np.ndarray, mask: np.ndarray) -> Completion:
-        """Complete a chunk in this process."""
+        """Complete a part in this process."""
         with self.resources.pool() as here:
             return self._complete(X, mask, here.mapping)
 
@@ -146,9 +141,9 @@ class SurfaceModel:
     def distance(self, X: np.ndarray) -> np.ndarray:
         """Return how far complete rows lie from the surface: their energy, in usual energies."""
         with self.resources.pool() as here:
-            chunks = self._chunks(len(X), X.shape[1], Device(), 1)
-            parts = list(here.mapping(lambda part: self._energies(X[part]), chunks))
-        return np.maximum(np.concatenate(parts), 0) / self.posterior.usual
+            parts = self.resources.parts(X.shape, Device())
+            energies = list(here.mapping(lambda part: self._energies(X[part]), parts))
+        return np.maximum(np.concatenate(energies), 0) / self.posterior.usual
 
     def _energies(self, X: np.ndarray) -> np.ndarray:
         """Return the energy of complete rows, through blocks of one shape for equal bits."""
@@ -158,12 +153,6 @@ class SurfaceModel:
             part = E[begin : begin + EVEN_ROWS]
             part[:] = self.posterior.energy.value(self.scaler.apply(X[at]))[: len(part)]
         return E
-
-    def _chunks(self, n: int, m: int, place: Device, workers: int) -> Iterator[slice]:
-        share = self.resources.bytes_for_blocks(place) / workers - (WORKER if workers > 1 else 0)
-        size = int(share / (PER_ENTRY * m))
-        size = max(64, min(CHUNK if place.is_host else GPU_CHUNK, size))
-        return (slice(begin, begin + size) for begin in range(0, n, size))
 
     def _complete(self, X: Array, mask: Array, run: Run) -> Completion:
         """Complete rows; their holes may hold anything."""
