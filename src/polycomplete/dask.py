@@ -8,9 +8,8 @@ completed independently.
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -27,7 +26,7 @@ from sklearn.utils import check_random_state
 from polycomplete._optional import need
 from polycomplete.methods import PMC
 from polycomplete.model import SurfaceModel
-from polycomplete.out_of_core import BlockCompleter, error_context, is_fitted
+from polycomplete.out_of_core import BlockCompleter, Sampler, error_context, is_fitted
 from polycomplete.sampling import Sample
 from polycomplete.tables import TableCompleter
 from polycomplete.tables.cells import present, table
@@ -72,18 +71,13 @@ def connected(workers: int | None = None, scheduler: str | None = None) -> Itera
         yield None
         return
     distributed = need("distributed", "dask", "Working with several processes")
-    if workers is None:
-        with distributed.Client(scheduler) as client:
-            yield client
-        return
-    environment = {f"distributed.nanny.pre-spawn-environ.{k}": v for k, v in KEEP_MEMORY.items()}
     # Any free port for the dashboard, which several jobs on a machine would fight for.
-    options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with (
-        need("dask", "dask", "Computing with Dask").config.set(environment),
-        distributed.LocalCluster(**options) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    started = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": ":0"}
+    options = started if scheduler is None else {"address": scheduler}
+    environment = {f"distributed.nanny.pre-spawn-environ.{k}": v for k, v in KEEP_MEMORY.items()}
+    with need("dask", "dask", "Computing with Dask").config.set(environment):
+        client = distributed.Client(**options)
+    with client:
         yield client
 
 
@@ -121,7 +115,7 @@ def fit(completer: Any, X: Any) -> Any:
     X = _by_rows(X)
     choose, learn = _learning(completer, _without_rows(X))
     sent, first, samples = delayed(choose, traverse=False), 0, []
-    for number, part in enumerate(X.to_delayed().ravel() if _is_array(X) else X.to_delayed()):
+    for number, part in enumerate(np.ravel(X.to_delayed())):
         samples.append(delayed(_sample_of)(sent, part, first, f"Partition {number}"))
         # The number of the next partition's first row is known when this one was counted: so one
         # pass is enough.
@@ -133,14 +127,12 @@ def fit(completer: Any, X: Any) -> Any:
     return completer
 
 
-def _sample_of(choose: Callable[[Any, int], Sample], block: Any, first: int, place: str) -> Sample:
+def _sample_of(choose: Sampler, block: Any, first: int, place: str) -> Sample:
     with error_context(place):
         return choose(block, first)
 
 
-def _learning(
-    completer: Any, like: Any
-) -> tuple[Callable[[Any, int], Sample], Callable[[Sample], Any]]:
+def _learning(completer: Any, like: Any) -> tuple[Sampler, Callable[[Sample], Any]]:
     """Return what chooses rows of a block, and what learns from all that were chosen."""
     if isinstance(completer, TableCompleter):
         return _table_sampler(completer, table(like)), partial(_fit_table, completer)
@@ -152,64 +144,46 @@ def _learning(
     return completer.sampler(like), completer.fit_sample
 
 
-def _table_sampler(completer: TableCompleter, frame: Any) -> Callable[[Any, int], Sample]:
+def _table_sampler(completer: TableCompleter, like: Any) -> Sampler:
     """Return what chooses rows of a table so that every category occurs."""
-    _refuse_unknown_categories(frame)
     method = PMC() if completer.method is None else completer.method
+    told, names = completer.kinds or {}, list(like.columns)
     most = method._most_rows(np.inf) if isinstance(method, BlockCompleter) else None
-    used = [name for name in frame.columns if name not in listed(completer.ids)]
-    told, clip = completer.kinds or {}, completer.clip
-    labels = [name for name in used if name in told or not _is_measured(frame[name])]
-    clipped = clip if isinstance(clip, Mapping) else used if clip is not None else []
-    ends = [name for name in clipped if name not in labels]
-    return partial(
-        _sample_of_table,
-        names=list(frame.columns),
-        used=used,
-        most=most or ROWS,
-        seed=int(check_random_state(completer.random_state).randint(2**31 - 1)),
-        needed=partial(_examples, labels, ends, int(completer.max_categories)),
-    )
+    seed = int(check_random_state(completer.random_state).randint(2**31 - 1))
+    used = [name for name in names if name not in listed(completer.ids)]
+    dtypes = {name: like[name].dtype for name in used}
+    measured = {name for name, kind in dtypes.items() if kind.is_numeric() or kind.is_temporal()}
+    labels = [name for name in used if name in told or name not in measured]
+    for name in labels:
+        known = like[name].cat.get_categories() if dtypes[name] == nw.Categorical else []
+        if "__UNKNOWN_CATEGORIES__" in list(known):
+            raise ValueError(
+                f"Dask does not know the categories of column {name!r} yet; call "
+                "X = X.categorize() first."
+            )
+    needed = partial(_examples, labels, int(completer.max_categories))
+
+    def choose(block: Any, first: int) -> Sample:
+        frame = table(block)
+        check_columns(names, list(frame.columns))
+        there = [present(frame[name]) for name in used] or [np.ones(len(frame), dtype=bool)]
+        mask = np.column_stack(there)
+        return Sample.of(frame.select(names), mask, first, most or ROWS, seed, needed=needed)
+
+    return choose
 
 
-def _sample_of_table(
-    block: Any, first: int, names: list[Any], used: list[Any], **options: Any
-) -> Sample:
-    frame = table(block)
-    check_columns(names, list(frame.columns))
-    there = [present(frame[name]) for name in used] or [np.ones(len(frame), dtype=bool)]
-    return Sample.of(frame.select(names), np.column_stack(there), first, **options)
-
-
-def _examples(labels: list[Any], ends: list[Any], most: int, frame: Any) -> Iterator[np.ndarray]:
-    """Yield positions of rows that show each label, and the smallest and largest cell."""
+def _examples(labels: list[Any], most: int, frame: Any) -> Iterator[np.ndarray]:
+    """Yield positions of rows that show each label."""
     for name in labels:
         first = frame[name].is_first_distinct().to_numpy() & present(frame[name])
         yield np.flatnonzero(first)[: most + 1]  # one more is enough to refuse the column
-    for name in ends:
-        there = np.flatnonzero(present(frame[name]))
-        if len(there):
-            cells = frame[name][there.tolist()]
-            yield there[[cells.arg_min(), cells.arg_max()]]
 
 
 def _fit_table(completer: TableCompleter, sample: Sample) -> None:
     completer.fit(sample.X.to_native())
+    completer.n_samples_seen_ = sample.n_rows
     del completer.proba_, completer.cell_std_, completer.held_out_  # they are of the sample's cells
-
-
-def _is_measured(series: Any) -> bool:
-    return bool(series.dtype.is_numeric() or series.dtype.is_temporal())
-
-
-def _refuse_unknown_categories(frame: Any) -> None:
-    for series in frame.iter_columns():
-        known = series.cat.get_categories() if series.dtype == nw.Categorical else []
-        if "__UNKNOWN_CATEGORIES__" in list(known):
-            raise ValueError(
-                f"Dask does not know the categories of column {series.name!r} yet; call "
-                "X = X.categorize() first."
-            )
 
 
 def transform(completer: Any, X: Any) -> Any:
@@ -300,7 +274,6 @@ def complete_parquet(
     *,
     workers: int | None = None,
     scheduler: str | None = None,
-    progress: bool = False,
 ) -> Any:
     """Complete a folder of Parquet files into another folder, which appears when it is whole.
 
@@ -318,8 +291,6 @@ def complete_parquet(
     scheduler : str, optional
         Work on the cluster of this scheduler, whose workers must see both folders. Without
         either, by what Dask is set to: a client that is open, or threads.
-    progress : bool, default=False
-        Show how far the work is.
 
     Returns
     -------
@@ -353,14 +324,12 @@ def complete_parquet(
         X = frames.read_parquet(files, dtype_backend=backend, dataset={"partitioning": None})
         if not is_fitted(completer):
             completer = fit(clone(completer), X)
-        written = transform(completer, X).to_parquet(
-            str(part),
-            compute=False,
+        transform(completer, X).to_parquet(
+            part,
             write_index=any(isinstance(name, str) for name in index),  # else it is a range
             write_metadata_file=False,
             name_function="part-{:05d}.parquet".format,
         )
-        _compute(written, progress)
     return completer
 
 
@@ -373,44 +342,25 @@ def _files(source: Path) -> tuple[list[str], Any]:
     if not paths:
         raise FileNotFoundError(f"There is no .parquet file in {source}.")
     first = arrow.read_schema(paths[0])
-    for path in paths[1:]:  # Dask would fill in what a file lacks
-        names = arrow.read_schema(path).names
-        if names != first.names:
-            odd = sorted(set(names) ^ set(first.names)) or ["their order"]
+    for path in paths[1:]:
+        odd = set(arrow.read_schema(path).names) ^ set(first.names)
+        if odd:  # Dask would fill in what a file lacks
             raise ValueError(
                 f"{path} does not have the columns of {paths[0]}: they differ in "
-                f"{', '.join(odd)}; make the files alike first."
+                f"{', '.join(sorted(odd))}; make the files alike first."
             )
     return [str(path) for path in paths], first
 
 
 @contextmanager
-def _folder_written_whole(target: Path) -> Iterator[Path]:
+def _folder_written_whole(target: Path) -> Iterator[str]:
     """Give a folder that gets its name only when everything is in it."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise FileExistsError(f"{target} is there already and not empty; choose another folder.")
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
-    try:
+    with tempfile.TemporaryDirectory(
+        prefix=f".{target.name}.", suffix=".part", dir=target.parent, ignore_cleanup_errors=True
+    ) as part:
         yield part
-        part.chmod(0o755)
-        part.replace(target)  # an empty folder gives way
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        raise
-
-
-def _compute(task: Any, progress: bool) -> None:
-    """Do a task where Dask is set to do it, with a bar that shows how far it is."""
-    if not progress:
-        task.compute()
-        return
-    distributed = need("distributed", "dask", "Working with several processes")
-    try:
-        future = distributed.get_client().compute(task)
-    except ValueError:  # there is no client
-        with need("dask.diagnostics", "dask", "A progress bar").ProgressBar():
-            task.compute()
-        return
-    distributed.progress(future, notebook=False)
-    future.result()
+        os.chmod(part, 0o755)
+        os.replace(part, target)  # an empty folder gives way

@@ -30,6 +30,9 @@ __all__ = ["complete_file"]
 
 ENTRIES = 2**21  # of a block that an array or a file is cut into
 
+#: Chooses rows of a block, given the number of its first row among all.
+Sampler = Callable[[Any, int], Sample]
+
 
 class BlockCompleter(BaseCompleter):
     """A completer that learns from some of the rows where there are many, and so takes blocks.
@@ -85,7 +88,7 @@ class BlockCompleter(BaseCompleter):
                 completed = self.transform(block)
             yield completed
 
-    def sampler(self, block: Any) -> Callable[[Any, int], Sample]:
+    def sampler(self, block: Any) -> Sampler:
         """Return what chooses rows to learn from, block by block, here or on another machine.
 
         Parameters
@@ -285,47 +288,37 @@ def complete_file(
             f"{type(completer).__name__} cannot learn from blocks of rows; fit it on rows that fit "
             "into memory first, or use PMC."
         )
-    blocks, complete = FILES[kind]
+    blocks, write = FILES[kind]
     with error_context(str(source)):
         if not fitted:
-            completer.fit_blocks(partial(blocks, source))
+            completer.fit_blocks(lambda: (rows for rows, _ in blocks(source)))
         with written_whole(target, force=force) as file:
-            complete(source, completer, file)
+            write(file, ((completer.transform(rows), rest) for rows, rest in blocks(source)))
     return completer
 
 
-def _array_blocks(path: Path) -> Iterator[np.ndarray]:
-    """Yield blocks of the rows of a ``.npy`` file."""
-    for part in _parts(*_mapped(path).shape):
-        # Mapped anew each time: what was read of a map counts as memory while it is open.
-        yield np.array(_mapped(path)[part])
-
-
-def _mapped(path: Path) -> np.ndarray:
+def _array_blocks(path: Path) -> Iterator[tuple[np.ndarray, int]]:
+    """Yield blocks of the rows of a ``.npy`` file, with the number of all rows."""
     X = np.load(path, mmap_mode="r")
     if X.ndim != 2:
         raise ValueError(f"The array has {X.ndim} dimensions; rows and columns are needed.")
-    return X
+    for part in _parts(*X.shape):
+        # Mapped anew each time: what was read of a map counts as memory while it is open.
+        yield np.array(np.load(path, mmap_mode="r")[part]), len(X)
 
 
-def _complete_array(path: Path, completer: Any, file: IO[bytes]) -> None:
-    """Complete a ``.npy`` file into an open one."""
-    for number, given in enumerate(_array_blocks(path)):
-        block = np.ascontiguousarray(completer.transform(given))
+def _write_array(file: IO[bytes], blocks: Iterator[tuple[np.ndarray, int]]) -> None:
+    for number, (rows, count) in enumerate(blocks):
+        block = np.ascontiguousarray(rows)
         if number == 0:
             header = np.lib.format.header_data_from_array_1_0(block)
-            header["shape"] = len(_mapped(path)), block.shape[1]
+            header["shape"] = count, block.shape[1]
             np.lib.format.write_array_header_1_0(file, header)
         file.write(block.tobytes())
 
 
-def _table_blocks(path: Path) -> Iterator[Any]:
-    """Yield blocks of the rows of a ``.parquet`` file."""
-    return (data for data, _ in _table_parts(path))
-
-
-def _table_parts(path: Path) -> Iterator[tuple[Any, Any]]:
-    """Yield blocks of data, and of the index that pandas stored beside them."""
+def _table_blocks(path: Path) -> Iterator[tuple[Any, Any]]:
+    """Yield blocks of the rows of a ``.parquet`` file; beside them the index of pandas."""
     arrow = need("pyarrow", "dask", "Reading Parquet files in blocks")
     parquet = need("pyarrow.parquet", "dask", "Reading Parquet files in blocks")
     try:
@@ -335,28 +328,29 @@ def _table_parts(path: Path) -> Iterator[tuple[Any, Any]]:
     with file:
         schema = file.schema_arrow
         known = (schema.pandas_metadata or {}).get("index_columns", [])
-        aside = [name for name in known if isinstance(name, str) and name in schema.names]
-        data = [name for name in schema.names if name not in aside]
+        index = [name for name in schema.names if name in known]
+        data = [name for name in schema.names if name not in known]
         batches = file.iter_batches(_block_size(len(data)))
         parts = (arrow.Table.from_batches([batch]) for batch in batches)
         # A file without rows still has columns.
         for part in parts if file.metadata.num_rows else [schema.empty_table()]:
-            yield part.select(data), part.select(aside)
+            yield part.select(data), part.select(index)
 
 
-def _complete_table(path: Path, completer: Any, file: IO[bytes]) -> None:
-    """Complete a ``.parquet`` file into an open one."""
+def _write_table(file: IO[bytes], blocks: Iterator[tuple[Any, Any]]) -> None:
     arrow = need("pyarrow.parquet", "dask", "Writing Parquet files in blocks")
     writer: Any = None
-    for given, aside in _table_parts(path):
-        block = completer.transform(given)
-        for name in aside.column_names:
-            block = block.append_column(aside.schema.field(name), aside[name])
-        block = block.replace_schema_metadata(given.schema.metadata)
+    for block, index in blocks:
+        for name in index.column_names:
+            block = block.append_column(index.schema.field(name), index[name])
+        block = block.replace_schema_metadata(index.schema.metadata)
         writer = writer or arrow.ParquetWriter(file, block.schema)
         writer.write_table(block)
     writer.close()
 
 
-#: How the rows of a file are gone through, and completed into another one.
-FILES = {".npy": (_array_blocks, _complete_array), ".parquet": (_table_blocks, _complete_table)}
+#: What yields blocks of the rows of a file and something beside them, and what writes such blocks.
+FILES: dict[str, Any] = {
+    ".npy": (_array_blocks, _write_array),
+    ".parquet": (_table_blocks, _write_table),
+}
