@@ -318,8 +318,7 @@ def test_transform_wants_the_columns_of_fit(problem, quick):
     completer = quick().fit(problem.X)
     with pytest.raises(ValueError, match="X has 3 features, but PMC is expecting 6"):
         completer.transform(problem.X[:, :3])
-    with pytest.raises(ValueError, match="0 sample"):
-        completer.transform(problem.X[:0])
+    assert completer.transform(problem.X[:0]).shape == (0, 6)
     with pytest.raises(ValueError, match=r"row 0, column 0.*replace inf by NaN"):
         completer.transform(np.full((1, 6), np.inf))
 

@@ -512,7 +512,7 @@ def test_a_run_that_fails_leaves_nothing_in_the_way(run, tmp_path, monkeypatch):
 def test_models_of_other_versions_are_noted(run, tmp_path):
     model = LRMC().fit(np.arange(12.0).reshape(6, 2))
     label = persistence._label(model)
-    label["libraries"]["scikit-learn"] = "0.1.2"
+    label["versions"]["scikit-learn"] = "0.1.2"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(persistence, "_label", lambda _: label)
         persistence.save(model, tmp_path / "m.skops")

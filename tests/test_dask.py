@@ -6,7 +6,6 @@ import threading
 import time
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 
 import dask
 import dask.array as da
@@ -14,11 +13,12 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from dask.diagnostics import ProgressBar
 from distributed import Client, LocalCluster
 from numpy.testing import assert_array_equal
 
 from polycomplete import LRMC, PMC, Landmark, TableCompleter, datasets, masks
-from polycomplete.dask import _keep_freed_memory, complete_parquet, connected, fit, transform
+from polycomplete.dask import KEEP_MEMORY, complete_parquet, connected, fit, transform
 
 NAMES = list("abcdef")
 QUICK = {
@@ -121,17 +121,10 @@ def test_any_fitted_completer_completes_partitions(frame):
     pd.testing.assert_frame_equal(found, lrmc.transform(frame))
 
 
-def test_worker_processes_alone_keep_freed_memory(monkeypatch):
-    fitted, calls = LRMC().fit([[1.0, 2.0], [2.0, 4.0]]), []
-    library = SimpleNamespace(mallopt=lambda *given: calls.append(given))
-    monkeypatch.setattr("polycomplete.dask.CDLL", lambda name: library)
-    for parent, count in ((None, 0), (object(), 2)):
-        monkeypatch.setattr("polycomplete.dask.parent_process", lambda parent=parent: parent)
-        _keep_freed_memory.cache_clear()
-        for _ in range(2):  # once for each process
-            transform(fitted, da.array([[3.0, np.nan]])).compute(scheduler="synchronous")
-        assert len(calls) == count
-    _keep_freed_memory.cache_clear()
+def test_worker_processes_keep_freed_memory():
+    with connected(workers=1) as client:
+        for name, value in KEEP_MEMORY.items():
+            assert list(client.run(os.environ.get, name).values()) == [str(value)]
 
 
 def test_nothing_is_computed_before_it_is_asked_for(frame):
@@ -276,13 +269,12 @@ def test_a_file_without_a_column_is_named(tmp_path, folder, frame):
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # of Dask's own
-def test_progress_is_shown(client, capsys, tmp_path, folder, frame):
+def test_a_scheduler_and_a_progress_bar_of_dask(client, capsys, tmp_path, folder, frame):
     pmc = PMC(**QUICK).fit(frame)
-    complete_parquet(folder, tmp_path / "by threads", pmc, progress=True)
+    with ProgressBar():
+        complete_parquet(folder, tmp_path / "by threads", pmc)
     assert "Completed" in capsys.readouterr().out
-    scheduler = client.scheduler.address
-    complete_parquet(folder, tmp_path / "by workers", pmc, scheduler=scheduler, progress=True)
-    assert "Completed" in capsys.readouterr().out
+    complete_parquet(folder, tmp_path / "by workers", pmc, scheduler=client.scheduler.address)
     assert names(tmp_path / "by threads") == names(tmp_path / "by workers")
 
 
@@ -322,14 +314,14 @@ def test_a_table_is_completed_as_in_memory_where_it_is_small():
 
 
 def test_a_table_is_learned_from_a_sample_with_all_of_its_labels(monkeypatch):
-    monkeypatch.setattr("polycomplete.dask.learning.ROWS", 40)
+    monkeypatch.setattr("polycomplete.dask.ROWS", 40)
     frame, fitted = mixed(), []
     for count in (1, 2, 7):
-        completer = table_completer().set_params(clip="observed")
-        fitted.append(fit(completer, dd.from_pandas(frame, npartitions=count)))
+        X = dd.from_pandas(frame, npartitions=count)
+        fitted.append(fit(table_completer(), X))
     columns = {column.name: column for column in fitted[0].schema_}
     assert columns["kind"].levels == ["long", "rare", "short"]
-    assert (columns["x"].low, columns["x"].high) == (frame["x"].min(), frame["x"].max())
+    assert fitted[0].n_samples_seen_ == len(frame)
     for other in fitted[1:]:
         pd.testing.assert_frame_equal(other.transform(frame), fitted[0].transform(frame))
 

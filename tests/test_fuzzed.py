@@ -123,7 +123,7 @@ def test_a_label_with_damaged_versions_is_no_model(tmp_path):
         for name in given.namelist():
             content = given.read(name)
             if name == "polycomplete.json":
-                content = json.dumps(json.loads(content) | {"libraries": 7}).encode()
+                content = json.dumps(json.loads(content) | {"versions": 7}).encode()
             made.writestr(name, content)
     with pytest.raises(ModelFileError, match="not a model of polycomplete"):
         load(tmp_path / "b.skops")

@@ -64,7 +64,7 @@ ASIDE = {
     "masks": set(),
     "datasets": {"_optional"},
     "scaling": {"_arrays"},
-    "sampling": {"_resources", "scaling"},
+    "sampling": set(),
     "frames": {"_resources"},
     "model_selection": {"masks", "rows", "scaling"},
     "linear": {"_arrays"},

@@ -191,12 +191,10 @@ def test_processes_do_not_change_the_answer(monkeypatch, problem):
     given = masks.apply(X, mask)
     pmc = PMC(solver=Landmark(), n_jobs=2, smoothing=1e-4, random_state=3).fit(given)
     alone = pmc.model_.complete(given, mask)
-    monkeypatch.setattr(problem_module, "MANY_HERE", 10)
-    columns = np.arange(X.shape[1])
-    for some in (None, columns):
-        shared = pmc.model_.complete(given, mask, some)
-        for one, two in zip(alone, shared, strict=True):
-            assert_array_equal(one, two)
+    monkeypatch.setattr(problem_module, "PROCESS_ROWS", 10)
+    shared = pmc.model_.complete(given, mask)
+    for one, two in zip(alone, shared, strict=True):
+        assert_array_equal(one, two)
 
 
 def test_processes_share_the_memory():
@@ -210,7 +208,7 @@ def test_without_memory_for_processes_there_are_none(monkeypatch, problem, fitte
     given = masks.apply(*problem)[:300]
     mask, model = ~np.isnan(given), fitted.model_
     expected = model.complete(given, mask)[0]
-    monkeypatch.setattr(problem_module, "MANY_HERE", 10)
+    monkeypatch.setattr(problem_module, "PROCESS_ROWS", 10)
     monkeypatch.setattr(model_module, "Parallel", None)
     small = replace(model, resources=Resources(2, max_memory=1e8))
     assert_array_equal(small.complete(given, mask)[0], expected)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from joblib import cpu_count
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from polycomplete import _resources
@@ -57,17 +58,28 @@ def test_free_memory_is_positive_and_below_all_memory():
     assert 0 < free_memory() <= total
 
 
-def test_free_memory_is_the_tighter_of_machine_and_container(monkeypatch):
-    monkeypatch.setattr(_resources, "_meminfo", lambda: 100)
-    monkeypatch.setattr(_resources, "_cgroup", lambda: 30)
-    assert free_memory() == 30
-    monkeypatch.setattr(_resources, "_cgroup", lambda: None)
-    assert free_memory() == 100
+@pytest.fixture
+def system(monkeypatch, tmp_path):
+    """Give a function that sets the files in which the system tells of its memory."""
+    monkeypatch.setattr(_resources, "Path", lambda name: tmp_path / name.lstrip("/"))
+
+    def tell(**files):
+        for name, text in files.items():
+            path = tmp_path / {"meminfo": "proc/meminfo"}.get(name, f"sys/fs/cgroup/memory.{name}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    return tell
 
 
-def test_free_memory_is_known_where_the_system_tells_little(monkeypatch):
-    monkeypatch.setattr(_resources, "_meminfo", lambda: None)
-    monkeypatch.setattr(_resources, "_cgroup", lambda: None)
+def test_free_memory_is_the_tighter_of_machine_and_container(system):
+    system(meminfo="MemTotal: 900 kB\nMemAvailable:    100 kB\n", max="max\n", current="7\n")
+    assert free_memory() == 102_400
+    system(max="50000\n", current="40000\n", stat="active_file 9\ninactive_file 3000\n")
+    assert free_memory() == 13_000
+
+
+def test_free_memory_is_known_where_the_system_tells_little(system):
     assert free_memory() > 0
 
 
@@ -78,7 +90,7 @@ def _depth(case):
 def test_processes_are_not_started_by_processes():
     assert not is_worker()
     found = in_processes(_depth, [(0,), (1,)], long=True)
-    several = _resources.cores() > 1
+    several = cpu_count() > 1
     assert found == [(several, [several, several])] * 2
 
 

@@ -70,11 +70,9 @@ def members(path):
 
 
 def packed(path, parts, compression=zipfile.ZIP_STORED):
-    """Write an archive, with a label that does not know what was in it; return its path."""
-    label = json.loads(parts["polycomplete.json"])
-    label.pop("sha256", None)
+    """Write an archive of these members; return its path."""
     with zipfile.ZipFile(path, "w", compression) as archive:
-        for name, data in (parts | {"polycomplete.json": json.dumps(label)}).items():
+        for name, data in parts.items():
             archive.writestr(name, data)
     return path
 
@@ -212,33 +210,33 @@ def test_files_with_a_wrong_byte_are_refused(saved):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"format": persistence.FORMAT + 1}, "newer than this version .* update polycomplete"),
-        ({"polycomplete": "999.0"}, r"saved by polycomplete 999\.0 .* update polycomplete"),
-        ({"polycomplete": "of tomorrow"}, "update polycomplete"),
-        ({"format": "two"}, "update polycomplete"),
-        ({"format": persistence.FORMAT - 1}, "no longer reads; make the model again"),
+        ({"format": persistence.FORMAT + 1}, "in format 3, .*; update polycomplete"),
+        (
+            {"format": persistence.FORMAT - 1},
+            "in format 1, .*; make the model again",
+        ),
+        ({"format": "two"}, "not a model of polycomplete"),
     ],
 )
-def test_other_versions_are_refused(saved, changes, says):
+def test_other_formats_are_refused(saved, changes, says):
     with pytest.raises(ModelFileError, match=says):
         load(relabelled(saved, **changes))
 
 
 def test_models_of_other_versions_are_loaded_with_a_warning(saved):
-    with zipfile.ZipFile(saved) as archive:
-        libraries = json.loads(archive.read("polycomplete.json"))["libraries"]
+    versions = json.loads(members(saved)["polycomplete.json"])["versions"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         load(saved)
         near = ".".join([*np.__version__.split(".")[:2], "999"])
-        load(relabelled(saved, libraries=libraries | {"numpy": near}))
-    relabelled(saved, libraries=libraries | {"numpy": "1.2.3", "scikit-learn": "0.9"})
+        load(relabelled(saved, versions=versions | {"numpy": near}))
+    relabelled(saved, versions=versions | {"numpy": "1.2.3", "scikit-learn": "0.9"})
     says = rf"saved with numpy 1\.2\.3, scikit-learn 0\.9, and this is numpy {np.__version__}, "
     with pytest.warns(UserWarning, match=f"{says}.* fit the model again, or install") as found:
         load(saved)
     assert [one.filename for one in found] == [__file__]
-    with pytest.warns(UserWarning, match=r"saved with polycomplete 0\.0\.7, and this is"):
-        load(relabelled(saved, libraries=libraries, polycomplete="0.0.7"))
+    with pytest.warns(UserWarning, match=r"saved with polycomplete 999\.0, and this is"):
+        load(relabelled(saved, versions=versions | {"polycomplete": "999.0"}))
 
 
 @pytest.mark.parametrize(
@@ -295,7 +293,7 @@ def test_a_file_that_swells_is_not_read(saved):
     array = next(name for name in parts if name.endswith(".npy"))
     packed(saved, parts | {array: as_npy(np.zeros(10**7))}, zipfile.ZIP_DEFLATED)
     assert saved.stat().st_size < 10**6
-    with pytest.raises(ModelFileError, match="more in it than a file of this size holds"):
+    with pytest.raises(ModelFileError, match="damaged"):
         load(saved)
 
 
@@ -306,22 +304,8 @@ def test_an_array_that_claims_another_size_is_not_read(saved):
     file = io.BytesIO()
     np.lib.format.write_array_header_1_0(file, header)
     parts[array] = file.getvalue() + bytes(80)
-    with pytest.raises(ModelFileError, match=r"array of shape \(1000000000000,\) has another size"):
+    with pytest.raises(ModelFileError, match="is damaged, or does not fit"):
         load(packed(saved, parts))
-
-
-def test_an_array_is_not_read_again_and_again(saved):
-    parts = members(saved)
-    schema = json.loads(parts["schema.json"])
-    array = next(name for name in parts if name.endswith(".npy"))
-    node = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode"}
-    node |= {"type": "numpy", "file": array}
-    for number in (0, None, 10**6):
-        several = [node | {"__id__": number and number + i} for i in range(3)]
-        hoard = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
-        schema["content"]["content"]["hoard"] = hoard | {"content": several}
-        with pytest.raises(ModelFileError, match="an array is read several times"):
-            load(packed(saved, parts | {"schema.json": json.dumps(schema)}))
 
 
 def test_an_endless_file_is_not_read(tmp_path):
@@ -352,20 +336,8 @@ def test_any_wrong_byte_is_refused_or_harmless(saved, line):
     assert refused > 300
 
 
-def test_swapped_arrays_are_noticed(saved):
-    parts = members(saved)
-    arrays = [name for name in parts if name.endswith(".npy")]
-    swapped = dict(zip(arrays, arrays[1:] + arrays[:1], strict=True))
-    with zipfile.ZipFile(saved, "w") as archive:
-        for name, data in parts.items():
-            archive.writestr(swapped.get(name, name), data)
-    with pytest.raises(ModelFileError, match=r"line\.skops (was changed|is damaged)"):
-        load(saved)
-
-
 PARTS = {
     "lrmc": lambda: methods.get("lrmc").fit([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]),
-    "knn": lambda: methods.get("knn").fit([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]]),
     "table": lambda: TableCompleter(methods.get("lrmc")).fit(
         pl.DataFrame({"a": [1.0, 2.0, None, 4.0], "b": ["x", None, "y", "x"]})
     ),
@@ -379,7 +351,7 @@ PARTS = {
 def test_parts_that_do_not_fit_together_are_noticed_on_loading(name, tmp_path):
     save(PARTS[name](), tmp_path / "a.skops")
     parts = members(tmp_path / "a.skops")
-    load(packed(tmp_path / "a.skops", parts))  # all that was changed is the label
+    load(packed(tmp_path / "a.skops", parts))
     long = {
         name: as_npy(np.r_[array, array])
         for name, data in parts.items()

@@ -80,7 +80,7 @@ def test_a_frozen_model_gives_the_same_on_a_device(instance, fitted, max_memory)
 
 def test_a_fit_on_a_device_recovers_the_same_rows(monkeypatch, instance):
     X, mask, given = instance
-    monkeypatch.setattr(problem_module, "MANY_JOINT", 100)
+    monkeypatch.setattr(problem_module, "GPU_ROWS", 100)
     shares = []
     for name in (None, "torch:cpu"):
         pmc = PMC(solver=Landmark(max_samples=300), device=name, random_state=0)
@@ -136,7 +136,7 @@ def test_exact_takes_the_card_that_is_named_and_by_auto_beside_many_rows(monkeyp
         pose = Exact().pose(X, mask, RBF(width=3.0), Schatten(), resources=Resources(device=name))
         posed[name] = pose.device.is_host
     assert posed == {None: True, "cpu": True, "auto": True, "torch:cpu": False}
-    monkeypatch.setattr(problem_module, "MANY", 50)
+    monkeypatch.setattr(problem_module, "GPU_ROWS", 50)
     auto = Resources(device="auto")
     assert not Exact().pose(X, mask, RBF(width=3.0), Schatten(), resources=auto).device.is_host
     linear = (X, mask, Polynomial(1, 0.0), Schatten())

@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -39,14 +39,8 @@ SMALL = 1200
 #: Rows that the widest of OpenBLAS's kernels takes at once. In a product of a multiple of them, by
 #: one thread, all rows take the same path: the bits of a row do not depend on its place.
 TILE = 24
-MANY_ENTRIES = 10_000_000  # of a matrix, from which on threads pay for one pass over it
-PART_ENTRIES = 2**20  # of it that are worked on at a time
-DEVICE = re.compile(r"(?:torch:)?(cpu|cuda(?::(\d+))?)")
-LIBRARIES = [
-    "numpy", "scipy", "scikit-learn", "array-api-compat", "narwhals",
-    "polars", "pandas", "pyarrow", "fastexcel", "xlsxwriter",
-    "skops", "typer", "rich", "matplotlib", "jinja2", "dask", "torch",
-]  # fmt: skip
+LIBRARIES = """numpy scipy scikit-learn array-api-compat narwhals polars pandas pyarrow fastexcel
+    xlsxwriter skops typer rich matplotlib jinja2 dask torch"""
 
 Part = TypeVar("Part")
 Done = TypeVar("Done")
@@ -54,40 +48,22 @@ Done = TypeVar("Done")
 
 def free_memory() -> int:
     """Return the bytes that can be taken without swapping, as far as the system tells."""
-    known = [limit for limit in (_meminfo(), _cgroup()) if limit is not None]
-    if known:
-        return min(known)
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 4 * 2**30  # a system that does not tell: assume a small machine
+    limits = []
+    with suppress(OSError, IndexError):
+        limits += [1024 * _numbers(Path("/proc/meminfo"), "MemAvailable:")[0]]
+    with suppress(OSError, IndexError):  # a container's own limit; "max" is none
+        folder = Path("/sys/fs/cgroup")
+        left = _numbers(folder / "memory.max")[0] - _numbers(folder / "memory.current")[0]
+        # Files that were read stay in memory only as long as nobody needs it.
+        limits += [max(left + sum(_numbers(folder / "memory.stat", "^inactive_file")), 0)]
+    with suppress(OSError, ValueError, AttributeError):
+        limits += [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    return min(limits, default=4 * 2**30)  # a system that does not tell: assume a small machine
 
 
-def _meminfo() -> int | None:
-    try:
-        found = re.search(r"MemAvailable:\s*(\d+)", Path("/proc/meminfo").read_text())
-    except OSError:
-        return None
-    return int(found[1]) * 1024 if found else None
-
-
-def _cgroup() -> int | None:
-    """Return what is left of a container's own limit."""
-    folder = Path("/sys/fs/cgroup")
-    try:
-        limit = (folder / "memory.max").read_text().strip()
-        used = int((folder / "memory.current").read_text())
-        stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-    except (OSError, ValueError):
-        return None
-    # Files that were read stay in memory only as long as nobody needs it.
-    used -= int(stat.get("inactive_file", 0))
-    return None if limit == "max" else max(int(limit) - used, 0)
-
-
-def cores() -> int:
-    """Return how many cores this process may use."""
-    return int(cpu_count())
+def _numbers(path: Path, name: str = "^") -> list[int]:
+    """Return the numbers after a name in a file of the system."""
+    return [int(found) for found in re.findall(rf"{name}\s*(\d+)", path.read_text(), re.MULTILINE)]
 
 
 @cache
@@ -114,37 +90,10 @@ def in_processes(
     work: Callable[..., Done], cases: Sequence[tuple[Any, ...]], long: bool
 ) -> list[Done]:
     """Call with each case's arguments: by processes if that takes long and this is none."""
-    jobs = min(cores(), len(cases))
+    jobs = min(cpu_count(), len(cases))
     if jobs < 2 or not long or is_worker():
         return [work(*case) for case in cases]
     return list(Parallel(n_jobs=jobs)(delayed(work)(*case) for case in cases))
-
-
-def by_rows(work: Callable[[slice], Done], shape: tuple[int, ...]) -> Iterator[Done]:
-    """Map over parts of the rows of a matrix, by threads where it is so large that this pays."""
-    n, m = shape
-    size = max(1, PART_ENTRIES // max(m, 1))
-    parts = [slice(begin, begin + size) for begin in range(0, max(n, 1), size)]
-    if n * m < MANY_ENTRIES or cores() == 1:
-        yield from map(work, parts)
-        return
-    with ThreadPoolExecutor(cores()) as executor:
-        yield from executor.map(work, parts)
-
-
-def chosen(
-    mask: np.ndarray, one: np.ndarray, other: np.ndarray, into: np.ndarray | None = None
-) -> np.ndarray:
-    """Return float64 numbers, of the first array where the mask is True, else of the second."""
-    result = np.empty(mask.shape) if into is None else into
-    other = np.broadcast_to(other, mask.shape)
-
-    def work(part: slice) -> None:
-        result[part] = np.where(mask[part], one[part], other[part])
-
-    for _ in by_rows(work, mask.shape):
-        pass
-    return result
 
 
 class Device:
@@ -226,22 +175,19 @@ def find_device(name: str | None) -> Device:
     """Return the device of a name: "cpu" or None for NumPy's, "cuda" and "torch:cpu" by PyTorch."""
     if name is None or name == "cpu":
         return Device()
-    found = DEVICE.fullmatch(str(name))
+    found = re.fullmatch(r"(?:torch:)?(cpu|cuda(?::(\d+))?)", str(name))
     if found is None:
         raise ValueError(f'device must be "cpu", "cuda" or "cuda:1" and the like, got {name!r}.')
     if find_spec("torch") is None:
         raise ImportError(
             f"device={name!r} needs PyTorch; install it by python -m pip install torch."
         )
-    kind, number = found[1], int(found[2] or 0)
-    if kind == "cpu":
-        return TorchDevice("cpu")
-    if number >= _count():
+    if found[1] != "cpu" and int(found[2] or 0) >= _count():
         raise RuntimeError(
             f"device={name!r}: PyTorch found {_count()} GPUs here; use "
             'device="cpu", or a build of PyTorch and a driver that fit the GPU.'
         )
-    return TorchDevice(f"cuda:{number}")
+    return TorchDevice("cuda:0" if found[1] == "cuda" else found[1])
 
 
 def _count() -> int:
@@ -253,7 +199,7 @@ def _count() -> int:
 
 
 def any_card() -> str | None:
-    """Return the name of a GPU that can be used, None where there is none."""
+    """Return the name of a GPU that can be used; None where there is none."""
     return "cuda" if _count() else None
 
 
@@ -285,24 +231,18 @@ def show_versions() -> None:
     >>> polycomplete.show_versions()
     polycomplete        ...
     """
-    blas = {f"{part['internal_api']} {part['version']}" for part in threadpool_info()
-            if part["user_api"] == "blas"}  # fmt: skip
+    blas = [part for part in threadpool_info() if part["user_api"] == "blas"]
     gpus = [import_module("torch").cuda.get_device_name(i) for i in range(_count())]
     facts = {
         "polycomplete": __version__,
         "python": platform.python_version(),
         "system": platform.platform(),
-        "cores": str(cores()),
+        "cores": cpu_count(),
         "free memory (GB)": f"{free_memory() / 1e9:.1f}",
-        "blas": ", ".join(sorted(blas)) or "none",
+        "blas": ", ".join(sorted({f"{one['internal_api']} {one['version']}" for one in blas})),
         "gpus": ", ".join(gpus) or "none",
     }
-    facts |= {name: _version(name) for name in LIBRARIES}
+    for name in LIBRARIES.split():
+        with suppress(PackageNotFoundError):
+            facts[name] = version(name)
     sys.stdout.write("".join(f"{name:20}{value}\n" for name, value in facts.items()))
-
-
-def _version(library: str) -> str:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return "-"

@@ -14,14 +14,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polycomplete._checks import FarCellError
 from polycomplete._messages import showing, warn_dropped, warn_unconverged
-from polycomplete._resources import chosen, name_of
+from polycomplete._resources import name_of
 from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
 from polycomplete.keeping import Reported, all_or_nothing
 from polycomplete.kernels import RBF
 from polycomplete.model import Fitted, Method
 from polycomplete.model_selection import HeldOut
-from polycomplete.sampling import Tally
-from polycomplete.scaling import column_spread
+from polycomplete.scaling import column_spread, is_constant
 
 __all__ = ["BaseCompleter"]
 
@@ -181,13 +180,9 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         -------
         ndarray or data frame
         """
-        return self._transform(X)
-
-    def _transform(self, X: Any, fewest: int = 1) -> Any:
-        """Complete at least so many rows."""
         check_is_fitted(self)
-        matrix, mask = self._validate(X, reset=False, fewest=fewest)
-        completed = chosen(mask, matrix, self._fill())
+        matrix, mask = self._validate(X, reset=False, fewest=0)
+        completed = self._filled(matrix, mask)
         self._complete_rows(completed, mask)
         return self._deliver(X, matrix, mask, completed)
 
@@ -196,27 +191,29 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         if hasattr(self, "statistics_"):
             rows, first = np.full((2, self.n_features_in_), np.nan), self._columns[:1]
             rows[:, first] = self.statistics_[first]
-            self._transform(rows)
+            self.transform(rows)
 
-    def _complete_rows(self, completed: np.ndarray, mask: np.ndarray) -> None:
-        """Complete rows by the model, writing into ``completed``."""
-        columns = self._columns
-        rows = np.flatnonzero(~mask[:, columns].all(axis=1) & mask[:, columns].any(axis=1))
+    def _complete_rows(self, completed: np.ndarray, mask: np.ndarray) -> tuple[Any, Any]:
+        """Complete rows by the model in place; return which, and what it found."""
+        columns, seen = self._columns, mask[:, self._columns]
+        rows = np.flatnonzero(~seen.all(axis=1) & seen.any(axis=1))
         if self.model_ is None or not len(rows):
-            return
+            return rows, None
         part = np.ix_(rows, columns)
         given, seen = completed[part], mask[part]
         with np.errstate(over="ignore", invalid="ignore"):
             try:
-                found = self.model_.complete(given, seen)[0]
+                done = self.model_.complete(given, seen)
             except np.linalg.LinAlgError:
-                found = np.full_like(given, np.nan)
+                done = (np.full_like(given, np.nan),)
+            found = done[0]
             lost = ~(np.isfinite(found) | seen).all(axis=1)
             if lost.any():
                 far = np.abs(np.where(seen & lost[:, None], self.model_.scaler.apply(given), 0.0))
                 row, column = np.unravel_index(np.argmax(far), far.shape)
                 raise FarCellError(self, rows[row], columns[column], given[row, column])
         completed[part] = found
+        return rows, done
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns that come back.
@@ -242,30 +239,36 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         self._forget()
         matrix, mask = self._validate(X, reset=True)
         self._lies_on = name_of(X)
-        self._take_columns(Tally.of(matrix, mask))
-        # Rows one after the other in memory, however they came: the bits must not depend on that.
-        mask = np.ascontiguousarray(mask)
-        completed = chosen(mask, matrix, self._fill())
         self._check_params()
         with showing(self.verbose):
-            self._learn(completed, mask)
+            completed = self._learn(matrix, mask)
         return matrix, mask, completed
 
-    def _take_columns(self, tally: Tally) -> None:
-        """Decide from what was seen of the columns which come back, and which the method gets."""
-        seen = tally.seen
+    def _learn(self, matrix: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        """Learn columns and model from these rows; return them completed."""
+        self._take_columns(matrix, mask)
+        completed = self._filled(matrix, mask)
+        self._solve(completed, mask)
+        return completed
+
+    def _take_columns(self, matrix: np.ndarray, mask: np.ndarray) -> None:
+        """Decide which columns come back, and which the method gets."""
+        seen = np.asarray(mask.any(axis=0))
         if not seen.any():
             raise ValueError(
-                f"X has no observed entry in its {tally.rows} rows and {len(seen)} columns;"
+                f"X has no observed entry in its {len(mask)} rows and {len(seen)} columns;"
                 " there is nothing to learn from."
             )
-        self.statistics_, self.n_samples_seen_ = tally.mean, tally.rows
+        mean, self._spread = column_spread(matrix, mask)
+        self.statistics_ = np.where(seen, mean, np.nan)
+        self.n_samples_seen_ = len(mask)
         self._kept = np.flatnonzero(seen | self.keep_empty_features)
-        self._columns = np.flatnonzero(~tally.constant)
+        varies = np.flatnonzero(seen)
+        self._columns = varies[~is_constant(matrix[:, varies], mask[:, varies])]
         if len(self._kept) < len(seen):
             warn_dropped([str(name) for name in _feature_names(self, None)[~seen]])
         if self.add_indicator:
-            holes = np.where(tally.count < tally.rows, np.nan, 0.0)
+            holes = np.where(mask.all(axis=0), 0.0, np.nan)
             self.indicator_ = MissingIndicator(error_on_new=False).fit(holes[None])
 
     def _forget(self) -> None:
@@ -276,15 +279,14 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _learn(self, completed: np.ndarray, mask: np.ndarray) -> None:
+    def _solve(self, completed: np.ndarray, mask: np.ndarray) -> None:
         """Hand the columns that vary to the method; write into ``completed``."""
         self.model_, self.result_, self.n_iter_, self.held_out_ = None, None, 0, None
         self._keep(None)
-        varying = mask[:, self._columns].any(axis=1)
-        self.row_determined_ = np.asarray(mask.any(axis=1) & (varying | (len(self._columns) == 0)))
+        self.row_determined_ = self._has_entries(mask)
         if len(self._columns) == 0:
             return
-        rows = np.flatnonzero(varying)
+        rows = np.flatnonzero(mask[:, self._columns].any(axis=1))
         part: Any = np.ix_(rows, self._columns)
         if len(rows) == len(mask) and len(self._columns) == mask.shape[1]:
             part = slice(None)  # no copy of everything
@@ -295,7 +297,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
             self.residual_ = np.zeros(mask.shape)
             self.residual_[part] = np.where(mask[part], given - fitted.moved, 0)
         if fitted.deviation is not None:
-            self.cell_std_ = self._blank_deviation(completed, mask)
+            self.cell_std_ = self._blank_deviation(mask)
             self.cell_std_[part] = fitted.deviation
         self.model_, completed[part], held = fitted.model, fitted.completed, fitted.held_out
         result, determined = fitted.result, fitted.determined
@@ -310,20 +312,25 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
     def _keep(self, fitted: Fitted | None) -> None:
         """Set what only this kind of completer knows after a fit; None where nothing varied."""
 
-    def _blank_deviation(self, completed: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    def _has_entries(self, mask: np.ndarray) -> np.ndarray:
+        """Return which rows have an entry in columns that vary, or in any where none does."""
+        columns = self._columns if len(self._columns) else slice(None)
+        return np.asarray(mask[:, columns].any(axis=1))
+
+    def _blank_deviation(self, mask: np.ndarray) -> np.ndarray:
         """Return how far cells may be off before anything was completed."""
         blank = np.zeros(mask.shape)
         seen = ~np.isnan(self.statistics_)
         blank[:, ~seen] = np.nan
-        empty = ~mask.any(axis=1)
-        if empty.any():  # a row of which nothing is known may be anywhere in its columns
-            blank[np.ix_(empty, seen)] = column_spread(completed[:, seen], mask[:, seen])[1]
+        # A row of which nothing is known may be anywhere in its columns.
+        blank[np.ix_(~mask.any(axis=1), seen)] = self._spread[seen]
         return blank
 
     def _validate(self, X: Any, *, reset: bool, fewest: int = 1) -> tuple[np.ndarray, np.ndarray]:
         matrix = check_array(
             to_matrix(X, exact=True),
             dtype=[np.float64, np.float32],
+            order="C",  # however they came: the bits must not depend on that
             ensure_all_finite=False,
             ensure_min_samples=fewest,
             estimator=self,
@@ -337,16 +344,17 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
             )
         return matrix, find_missing(matrix, self.missing_values, LARGEST)
 
-    def _fill(self) -> np.ndarray:
-        """Return what stands in a column where nothing better is known."""
-        return np.nan_to_num(self.statistics_, nan=0.0)
+    def _filled(self, matrix: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        """Return the rows in float64, with the means of the columns in their holes."""
+        return np.where(mask, matrix, np.nan_to_num(self.statistics_, nan=0.0))
 
     def _deliver(self, X: Any, matrix: np.ndarray, mask: np.ndarray, completed: np.ndarray) -> Any:
         """Put the observed entries back, drop what is dropped, return the user's kind of table.
 
         ``completed`` is not needed afterwards: it becomes the result.
         """
-        final = chosen(mask, matrix, completed, into=completed).astype(matrix.dtype, copy=False)
+        np.copyto(completed, matrix, where=mask)
+        final = completed.astype(matrix.dtype, copy=False)
         if len(self._kept) < final.shape[1]:
             final = final[:, self._kept]
         if self.add_indicator:

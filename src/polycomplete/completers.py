@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from polycomplete._resources import chosen
 from polycomplete.kernels import RBF, Kernel
 from polycomplete.landmarks import Landmark
 from polycomplete.model import Fitted, SurfaceModel
@@ -183,7 +182,7 @@ class Completer(BlockCompleter):
         self.scale_ = None if fitted is None else fitted.scale
         self.smoothing_ = np.nan if fitted is None else fitted.smoothing
 
-    def _most_rows(self, n_rows: int, n_columns: int) -> int | None:
+    def _most_rows(self, n_rows: float) -> int | None:
         return self._solver(n_rows).max_samples
 
     def path(self, X: Any) -> Iterator[tuple[float, np.ndarray]]:
@@ -247,7 +246,7 @@ class Completer(BlockCompleter):
         matrix, mask = self._validate(X, reset=False)
         if self.model_ is None:
             return np.zeros(len(matrix))
-        completed = chosen(mask, matrix, self._fill())
+        completed = self._filled(matrix, mask)
         self._complete_rows(completed, mask)
         return -self.model_.distance(completed[:, self._columns])
 
@@ -271,7 +270,7 @@ class Completer(BlockCompleter):
         device = self._lies_on if follows else self.device
         return Resources(self.n_jobs, device, getattr(solver, "max_memory", None))
 
-    def _solver(self, n_rows: int) -> Solver:
+    def _solver(self, n_rows: float) -> Solver:
         """Return the solver; where none is given, the size of the data decides."""
         if self.solver is not None:
             return self.solver

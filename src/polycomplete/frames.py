@@ -15,7 +15,7 @@ import numpy as np
 from array_api_compat import is_torch_array
 from scipy import sparse
 
-from polycomplete._resources import by_rows, from_host, to_host
+from polycomplete._resources import from_host, to_host
 
 #: Beyond this, float64 skips whole numbers.
 EXACT = 2**53
@@ -209,22 +209,19 @@ def find_missing(
     >>> find_missing(np.array([[1.0, np.nan, -9.0]]), -9)
     array([[ True, False, False]])
     """
-    mask = np.empty(X.shape, dtype=bool)
+    mask = ~np.isnan(X)
+    if not np.isnan(missing_values):
+        mask &= X.dtype.type(missing_values) != X
     largest = min(largest, float(np.finfo(X.dtype).max))
-
-    def look(part: slice) -> bool:
-        mask[part] = ~np.isnan(X[part])
-        if not np.isnan(missing_values):
-            mask[part] &= X.dtype.type(missing_values) != X[part]
-        return bool(np.any((np.abs(X[part]) > largest) & mask[part]))
-
-    if any(list(by_rows(look, X.shape))):
+    if X.size and max(np.fmax.reduce(X, axis=None), -np.fmin.reduce(X, axis=None)) > largest:
         _refuse_large(X, mask, largest)
     return mask
 
 
 def _refuse_large(X: np.ndarray, mask: np.ndarray, largest: float) -> None:
     """Name the first of the observed entries that are infinite, or else too large."""
+    if not np.any((np.abs(X) > largest) & mask):  # a number that stands for a missing entry
+        return
     infinite = np.argwhere(np.isinf(X) & mask)
     if len(infinite):
         row, column = infinite[0]

@@ -5,9 +5,7 @@ What comes back for a row does not depend on the rows that come with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -19,12 +17,8 @@ from polycomplete.kernels import Kernel
 from polycomplete.model_selection import HeldOut
 from polycomplete.rows import Completion, Posterior, Resources, Run
 from polycomplete.rows.holes import EVEN_ROWS
-from polycomplete.rows.resources import WORKER
 from polycomplete.scaling import ColumnScaler
 from polycomplete.solvers import Result
-
-CHUNK, GPU_CHUNK = 16384, 1 << 20  # rows at a time, memory permitting
-PER_ENTRY = 600  # bytes for each entry of a chunk, its starts and temporaries
 
 
 class Model(Protocol):
@@ -91,74 +85,48 @@ class SurfaceModel:
         factor = factor * self.posterior.factor
         return replace(self, posterior=replace(self.posterior, factor=factor))
 
-    def complete(
-        self,
-        X: np.ndarray,
-        mask: np.ndarray,
-        columns: np.ndarray | None = None,
-        into: Completion | None = None,
-    ) -> Completion:
-        """Complete each row independently.
-
-        ``columns`` names those of X that are worked on, all by default. Results go where ``into``
-        says, which may be X itself: then there is no copy of everything.
-        """
-        n, m = X.shape
-        if into is None:
-            into = Completion(np.array(X), np.zeros((n, m)), np.zeros(n), np.zeros(n, bool))
-        some: Any = slice(None) if columns is None or len(columns) == m else columns
-        place = self.resources.device_for(n, joint=False)
-        workers = self.resources.workers(n, place)
-        chunks = list(self._chunks(n, m, place, workers))
-        store = partial(_store, into, some, place)
+    def complete(self, X: np.ndarray, mask: np.ndarray) -> Completion:
+        """Complete each row independently."""
+        whole = Completion.blank(X)
+        place = self.resources.device_for(len(X), joint=False)
+        workers = self.resources.workers(len(X), place)
+        parts = self.resources.parts(X.shape, place, workers)
         if workers > 1:
-            self._in_processes(X, mask, some, chunks, workers, store)
+            self._in_processes(X, mask, parts, workers, whole)
         else:
-            self._in_turn(X, mask, some, chunks, place, store)
-        return into
+            self._in_turn(X, mask, parts, place, whole)
+        return whole
 
     def _in_turn(
-        self,
-        X: np.ndarray,
-        mask: np.ndarray,
-        some: Any,
-        chunks: list[slice],
-        place: Device,
-        store: Callable[[slice, Completion], None],
+        self, X: np.ndarray, mask: np.ndarray, parts: list[slice], place: Device, into: Completion
     ) -> None:
-        """Complete one chunk after the other, each by threads or on a GPU."""
+        """Complete one part after the other, each by threads or on a GPU."""
         with self.resources.pool() as resources:
             here, run = self.on(place), resources.mapping if place.is_host else map
 
             def work(part: slice) -> None:
-                given, seen = place.put(X[part, some]), place.put(mask[part, some])
-                store(part, here._complete(given, seen, run))
+                found = here._complete(place.put(X[part]), place.put(mask[part]), run)
+                for array, values in zip(into, found, strict=True):
+                    place.copy(values, array[part])
 
-            for _ in place.each(work, chunks):
+            for _ in place.each(work, parts):
                 pass
 
     def _in_processes(
-        self,
-        X: np.ndarray,
-        mask: np.ndarray,
-        some: Any,
-        chunks: list[slice],
-        workers: int,
-        store: Callable[[slice, Completion], None],
+        self, X: np.ndarray, mask: np.ndarray, parts: list[slice], workers: int, into: Completion
     ) -> None:
-        """Complete several chunks at a time, each by a process of its own.
+        """Complete several parts at a time, each by a process of its own.
 
         Threads wait for each other between the many small products of a step.
         """
         alone = replace(self, resources=replace(self.resources, n_jobs=1))
         jobs = Parallel(n_jobs=workers, return_as="generator", max_nbytes=None)
-        work = delayed(SurfaceModel._alone)
-        done = jobs(work(alone, X[part, some], mask[part, some]) for part in chunks)
-        for part, found in zip(chunks, done, strict=True):
-            store(part, found)
+        done = jobs(delayed(SurfaceModel._alone)(alone, X[part], mask[part]) for part in parts)
+        for part, found in zip(parts, done, strict=True):
+            into.store(part, found)
 
     def _alone(self, X: np.ndarray, mask: np.ndarray) -> Completion:
-        """Complete a chunk in this process."""
+        """Complete a part in this process."""
         with self.resources.pool() as here:
             return self._complete(X, mask, here.mapping)
 
@@ -173,9 +141,9 @@ class SurfaceModel:
     def distance(self, X: np.ndarray) -> np.ndarray:
         """Return how far complete rows lie from the surface: their energy, in usual energies."""
         with self.resources.pool() as here:
-            chunks = self._chunks(len(X), X.shape[1], Device(), 1)
-            parts = list(here.mapping(lambda part: self._energies(X[part]), chunks))
-        return np.maximum(np.concatenate(parts), 0) / self.posterior.usual
+            parts = self.resources.parts(X.shape, Device())
+            energies = list(here.mapping(lambda part: self._energies(X[part]), parts))
+        return np.maximum(np.concatenate(energies), 0) / self.posterior.usual
 
     def _energies(self, X: np.ndarray) -> np.ndarray:
         """Return the energy of complete rows, through blocks of one shape for equal bits."""
@@ -186,23 +154,8 @@ class SurfaceModel:
             part[:] = self.posterior.energy.value(self.scaler.apply(X[at]))[: len(part)]
         return E
 
-    def _chunks(self, n: int, m: int, place: Device, workers: int) -> Iterator[slice]:
-        share = self.resources.bytes_for_blocks(place) / workers - (WORKER if workers > 1 else 0)
-        size = int(share / (PER_ENTRY * m))
-        size = max(64, min(CHUNK if place.is_host else GPU_CHUNK, size))
-        return (slice(begin, begin + size) for begin in range(0, n, size))
-
     def _complete(self, X: Array, mask: Array, run: Run) -> Completion:
         """Complete rows; their holes may hold anything."""
         found = self.posterior.complete(self.scaler.apply_observed(X, mask), mask, run=run)
         std = found.std * self.scaler.scale
         return found._replace(rows=self.scaler.undo(found.rows), std=std)
-
-
-def _store(into: Completion, some: Any, place: Device, part: slice, found: Completion) -> None:
-    """Write what was found for a part of the rows where it belongs."""
-    for array, values in zip(into, found, strict=True):
-        if array.ndim == 1 or isinstance(some, slice):
-            place.copy(values, array[part])
-        else:
-            array[part, some] = place.get(values)

@@ -1,21 +1,21 @@
 """More rows than are learned from, and more than fit into memory: in blocks, from file to file.
 
 The surface is learned from a sample, which blocks choose together in one pass; then every row, that
-of the sample too, is completed by itself. So the answer for a row is the same to the last bit
+of the sample too, is completed independently. So the answer for a row is the same to the last bit
 whether it came in an array, in a block of any size, or from another machine.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from operator import add
 from pathlib import Path
 from typing import IO, Any, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,22 +24,20 @@ from polycomplete._optional import need
 from polycomplete.base import BaseCompleter
 from polycomplete.files.whole import refuse_taken, written_whole
 from polycomplete.keeping import all_or_nothing
-from polycomplete.rows import Completion
-from polycomplete.sampling import Sample, Tally, training_rows
+from polycomplete.sampling import Sample, training_rows
 
 __all__ = ["complete_file"]
 
 ENTRIES = 2**21  # of a block that an array or a file is cut into
 
-#: What blocks tell, thing by thing; of two of them each thing is added.
-Gathered = tuple[Any, ...]
+#: Chooses rows of a block, given the number of its first row among all.
+Sampler = Callable[[Any, int], Sample]
 
 
 class BlockCompleter(BaseCompleter):
     """A completer that learns from some of the rows where there are many, and so takes blocks.
 
-    A subclass says in ``_most_rows`` how many; its model takes ``columns`` and ``into``, as
-    :class:`polycomplete.model.SurfaceModel` does.
+    A subclass says in ``_most_rows`` how many.
     """
 
     @all_or_nothing
@@ -60,16 +58,17 @@ class BlockCompleter(BaseCompleter):
         -------
         self
         """
-        most, seed, first, gathered = self._sample_size(), self._seed(), 0, None
+        sample: Sample | None = None
         for number, block in enumerate(in_blocks(blocks)):
-            with naming(f"Block {number}"):
-                found = self._look(block, first, most, seed, reset=number == 0)
-            gathered = found if gathered is None else added(gathered, found)
-            first = gathered[0].rows
-        if gathered is None:
+            with error_context(f"Block {number}"):
+                if sample is None:
+                    choose = self.sampler(block)
+                    sample = choose(block, 0)
+                else:
+                    sample += choose(block, sample.n_rows)
+        if sample is None:
             raise ValueError("There are no blocks of rows to learn from.")
-        self._fit_gathered(*gathered)
-        return self
+        return self.fit_sample(sample)
 
     def transform_blocks(self, blocks: Any) -> Iterator[Any]:
         """Complete blocks of rows, each when it is asked for.
@@ -85,76 +84,102 @@ class BlockCompleter(BaseCompleter):
             The completed block, of the same kind.
         """
         for number, block in enumerate(in_blocks(blocks, again=False)):
-            with naming(f"Block {number}"):
-                completed = self._transform(block, fewest=0)
+            with error_context(f"Block {number}"):
+                completed = self.transform(block)
             yield completed
 
-    def _most_rows(self, n_rows: int, n_columns: int) -> int | None:
-        """Return how many rows of so many are learned from at most; None for all."""
-        return None
+    def sampler(self, block: Any) -> Sampler:
+        """Return what chooses rows to learn from, block by block, here or on another machine.
 
-    def _sample_size(self) -> int:
-        """Return how many rows are learned from where their number is not known yet."""
+        Parameters
+        ----------
+        block : array or data frame
+            One with the columns of all; it may have no rows.
+
+        Returns
+        -------
+        callable
+            From a block and the number of its first row among all rows to a
+            :class:`~polycomplete.sampling.Sample`. Those of adjoining blocks are added; the sum of
+            all is for :meth:`fit_sample`.
+
+        Examples
+        --------
+        >>> from polycomplete import PMC, Landmark, datasets
+        >>> X = datasets.make_polynomial_manifold(90, 4, random_state=0)
+        >>> pmc = PMC(solver=Landmark(max_samples=40), smoothing=1e-3, random_state=0)
+        >>> choose = pmc.sampler(X[:0])
+        >>> pmc = pmc.fit_sample(choose(X[:50], 0) + choose(X[50:], 50))
+        >>> pmc.n_samples_seen_
+        90
+        """
         self._check_params()
-        most = self._most_rows(2**62, 1)
+        most = self._most_rows(np.inf)
         if most is None:
             raise TypeError(
                 f"{type(self).__name__} learns from all rows at once with these parameters, and "
                 "takes no blocks; use solver=Landmark(), without noise."
             )
-        return most
-
-    def _look(
-        self, block: Any, first: int, most: int, seed: int, reset: bool = False
-    ) -> tuple[Tally, Sample]:
-        """Return what a block tells; ``first`` is the number of its first row."""
-        matrix, mask = self._validate(block, reset=reset, fewest=0)
-        return Tally.of(matrix, mask), Sample.of(matrix, mask, first, most, seed)
+        reader = clone(self)
+        reader._validate(block, reset=True, fewest=0)
+        return partial(_choose, reader, most, self._seed())
 
     @all_or_nothing
-    def _fit_gathered(self, tally: Tally, sample: Sample, like: Any = None) -> None:
-        """Learn from what blocks told; ``like`` has the columns, where they are not known."""
-        if like is not None:
-            self._validate(like, reset=True, fewest=0)
-        self._take_columns(tally)
+    def fit_sample(self, sample: Sample) -> Self:
+        """Learn from the rows that :meth:`sampler` chose.
+
+        Parameters
+        ----------
+        sample : Sample
+            Of all rows.
+
+        Returns
+        -------
+        self
+        """
+        self._forget()
+        matrix, mask = self._validate(sample.X, reset=True, fewest=0)
+        if sample.names is not None:
+            self.feature_names_in_ = sample.names
         with showing(self.verbose):
-            self._learn(np.where(sample.mask, sample.X, self._fill()), sample.mask)
-        self._number_held_out(sample.number)
+            super()._learn(matrix, mask)
+        self._number_rows(sample.number, sample.n_rows)
         for name in ("row_determined_", "cell_std_"):
             self.__dict__.pop(name, None)
+        return self
 
-    def _learn(self, completed: np.ndarray, mask: np.ndarray) -> None:
-        most = self._most_rows(*mask.shape)
-        if most is None or len(mask) <= most or not len(self._columns):  # nothing varies
-            super()._learn(completed, mask)
-            return
+    def _most_rows(self, n_rows: float) -> int | None:
+        """Return how many of so many rows are learned from at most; None for all."""
+        return None
+
+    def _learn(self, matrix: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        most = self._most_rows(len(mask))
+        if most is None or len(mask) <= most:
+            return super()._learn(matrix, mask)
         train = training_rows(mask, most, self._seed())
-        super()._learn(completed[train], mask[train])
-        self._number_held_out(train)
-        self._complete_all(completed, mask)
+        super()._learn(matrix[train], mask[train])
+        self._number_rows(train, len(mask))
+        completed = self._filled(matrix, mask)
+        rows, found = self._complete_rows(completed, mask)
+        self.row_determined_ = self._has_entries(mask)
+        if self.model_ is not None:
+            self.cell_std_ = self._blank_deviation(mask)
+        if found is not None:
+            self.cell_std_[np.ix_(rows, self._columns)] = found.std
+            self.row_determined_[rows] = found.determined
+        return completed
 
-    def _number_held_out(self, numbers: np.ndarray) -> None:
-        """Name rows that were held out by their numbers in the data, not in the sample."""
+    def _number_rows(self, numbers: np.ndarray, n_rows: int) -> None:
+        """Speak of rows by their numbers in the data, not in the sample."""
+        self.n_samples_seen_ = n_rows
         if self.held_out_ is not None:
             self.held_out_ = self.held_out_._replace(rows=numbers[self.held_out_.rows])
 
-    def _complete_all(self, completed: np.ndarray, mask: np.ndarray) -> None:
-        """Complete every row by the model, and note what is known of each."""
-        columns = self._columns
-        some = mask[:, columns].any(axis=1)
-        nothing = np.flatnonzero(~some)
-        self.cell_std_ = self._blank_deviation(completed, mask)
-        kept = completed[nothing], self.cell_std_[nothing]
-        into = Completion(completed, self.cell_std_, np.zeros(len(mask)), np.zeros(len(mask), bool))
-        self.model_.complete(completed, mask, columns, into)
-        # Rows of which nothing is known stay in the middle of the data.
-        completed[nothing], self.cell_std_[nothing] = kept
-        self.row_determined_ = some & into.determined
 
-
-def added(one: Gathered, other: Gathered) -> Gathered:
-    """Add what two blocks, or two stretches of them, told; ``other`` has the later rows."""
-    return tuple(map(add, one, other))
+def _choose(reader: BlockCompleter, most: int, seed: int, block: Any, first: int) -> Sample:
+    matrix, mask = reader._validate(block, reset=False, fewest=0)
+    names = getattr(reader, "feature_names_in_", None)
+    return Sample.of(matrix, mask, first, most, seed, names=names)
 
 
 def in_blocks(blocks: Any, again: bool = True) -> Iterator[Any]:
@@ -181,30 +206,23 @@ def in_blocks(blocks: Any, again: bool = True) -> Iterator[Any]:
 
 
 def _parts(n: int, m: int) -> Iterator[slice]:
+    """Yield the blocks of an array; one without rows has one, for its columns."""
     size = _block_size(m)
-    return (slice(begin, begin + size) for begin in range(0, n, size))
+    return (slice(begin, begin + size) for begin in range(0, max(n, 1), size))
 
 
 def _block_size(n_columns: int) -> int:
-    """Return how many rows an array or a file is cut into."""
     return max(1, ENTRIES // max(n_columns, 1))
 
 
 @contextmanager
-def naming(place: str) -> Iterator[None]:
+def error_context(place: str) -> Iterator[None]:
     """Put the name of a place, such as "Block 3", before the message of an error."""
     try:
         yield
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{place}: {error}") from error
-
-
-def complete_block(completer: Any, block: Any) -> Any:
-    """Complete the rows of a block, which may have none."""
-    if isinstance(completer, BaseCompleter):
-        return completer._transform(block, fewest=0)
-    return completer.transform(block)
 
 
 def is_fitted(completer: Any) -> bool:
@@ -270,48 +288,37 @@ def complete_file(
             f"{type(completer).__name__} cannot learn from blocks of rows; fit it on rows that fit "
             "into memory first, or use PMC."
         )
-    blocks, complete = FILES[kind]
-    with naming(str(source)):
+    blocks, write = FILES[kind]
+    with error_context(str(source)):
         if not fitted:
-            completer.fit_blocks(partial(blocks, source))
+            completer.fit_blocks(lambda: (rows for rows, _ in blocks(source)))
         with written_whole(target, force=force) as file:
-            complete(source, completer, file)
+            write(file, ((completer.transform(rows), rest) for rows, rest in blocks(source)))
     return completer
 
 
-def _array_blocks(path: Path) -> Iterator[np.ndarray]:
-    """Yield blocks of the rows of a ``.npy`` file."""
-    n, m = _mapped(path).shape
-    for part in _parts(max(n, 1), m):  # a file without rows still has columns
-        # Mapped anew each time: what was read of a map counts as memory while it is open.
-        yield np.array(_mapped(path)[part])
-
-
-def _mapped(path: Path) -> np.ndarray:
+def _array_blocks(path: Path) -> Iterator[tuple[np.ndarray, int]]:
+    """Yield blocks of the rows of a ``.npy`` file, with the number of all rows."""
     X = np.load(path, mmap_mode="r")
     if X.ndim != 2:
         raise ValueError(f"The array has {X.ndim} dimensions; rows and columns are needed.")
-    return X
+    for part in _parts(*X.shape):
+        # Mapped anew each time: what was read of a map counts as memory while it is open.
+        yield np.array(np.load(path, mmap_mode="r")[part]), len(X)
 
 
-def _complete_array(path: Path, completer: Any, file: IO[bytes]) -> None:
-    """Complete block after block of a ``.npy`` file into an open one."""
-    for number, given in enumerate(_array_blocks(path)):
-        block = np.ascontiguousarray(complete_block(completer, given))
+def _write_array(file: IO[bytes], blocks: Iterator[tuple[np.ndarray, int]]) -> None:
+    for number, (rows, count) in enumerate(blocks):
+        block = np.ascontiguousarray(rows)
         if number == 0:
             header = np.lib.format.header_data_from_array_1_0(block)
-            header["shape"] = len(_mapped(path)), block.shape[1]
+            header["shape"] = count, block.shape[1]
             np.lib.format.write_array_header_1_0(file, header)
         file.write(block.tobytes())
 
 
-def _table_blocks(path: Path) -> Iterator[Any]:
-    """Yield blocks of the rows of a ``.parquet`` file."""
-    return (data for data, _ in _table_parts(path))
-
-
-def _table_parts(path: Path) -> Iterator[tuple[Any, Any]]:
-    """Yield blocks of data, and of the index that pandas stored beside them."""
+def _table_blocks(path: Path) -> Iterator[tuple[Any, Any]]:
+    """Yield blocks of the rows of a ``.parquet`` file; beside them the index of pandas."""
     arrow = need("pyarrow", "dask", "Reading Parquet files in blocks")
     parquet = need("pyarrow.parquet", "dask", "Reading Parquet files in blocks")
     try:
@@ -321,28 +328,29 @@ def _table_parts(path: Path) -> Iterator[tuple[Any, Any]]:
     with file:
         schema = file.schema_arrow
         known = (schema.pandas_metadata or {}).get("index_columns", [])
-        aside = [name for name in known if isinstance(name, str) and name in schema.names]
-        data = [name for name in schema.names if name not in aside]
+        index = [name for name in schema.names if name in known]
+        data = [name for name in schema.names if name not in known]
         batches = file.iter_batches(_block_size(len(data)))
         parts = (arrow.Table.from_batches([batch]) for batch in batches)
         # A file without rows still has columns.
         for part in parts if file.metadata.num_rows else [schema.empty_table()]:
-            yield part.select(data), part.select(aside)
+            yield part.select(data), part.select(index)
 
 
-def _complete_table(path: Path, completer: Any, file: IO[bytes]) -> None:
-    """Complete block after block of a ``.parquet`` file into an open one."""
+def _write_table(file: IO[bytes], blocks: Iterator[tuple[Any, Any]]) -> None:
     arrow = need("pyarrow.parquet", "dask", "Writing Parquet files in blocks")
     writer: Any = None
-    for given, aside in _table_parts(path):
-        block = complete_block(completer, given)
-        for name in aside.column_names:
-            block = block.append_column(aside.schema.field(name), aside[name])
-        block = block.replace_schema_metadata(given.schema.metadata)
+    for block, index in blocks:
+        for name in index.column_names:
+            block = block.append_column(index.schema.field(name), index[name])
+        block = block.replace_schema_metadata(index.schema.metadata)
         writer = writer or arrow.ParquetWriter(file, block.schema)
         writer.write_table(block)
     writer.close()
 
 
-#: How the rows of a file are gone through, and completed into another one.
-FILES = {".npy": (_array_blocks, _complete_array), ".parquet": (_table_blocks, _complete_table)}
+#: What yields blocks of the rows of a file and something beside them, and what writes such blocks.
+FILES: dict[str, Any] = {
+    ".npy": (_array_blocks, _write_array),
+    ".parquet": (_table_blocks, _write_table),
+}

@@ -219,7 +219,7 @@ class VMC(Completer):
     def _kernel(self) -> Kernel:
         return Polynomial(self.degree, self.offset, relative=True)
 
-    def _solver(self, n_rows: int) -> Solver:
+    def _solver(self, n_rows: float) -> Solver:
         return Exact(blend=False) if self.solver is None else self.solver
 
     def _penalty(self, solver: Solver) -> Schatten:

@@ -48,7 +48,7 @@ class Completion(NamedTuple):
         n = len(X)
         return cls(X.copy(), np.full(X.shape, np.nan), np.full(n, np.nan), np.zeros(n, dtype=bool))
 
-    def store(self, rows: np.ndarray, found: Completion) -> None:
+    def store(self, rows: np.ndarray | slice, found: Completion) -> None:
         """Write what was found for some of the rows."""
         for into, values in zip(self, found, strict=True):
             into[rows] = values

@@ -10,18 +10,16 @@ from functools import partial
 from numbers import Integral
 
 import numpy as np
+from joblib import cpu_count
 
-from polycomplete._resources import Device, any_card, blas_threads, cores, find_device
+from polycomplete._resources import Device, any_card, blas_threads, find_device
 from polycomplete.rows.holes import PLAIN, Packing, Run
 
-MANY, MANY_JOINT = 2000, 1000  # minimum rows for the GPU: one by one, jointly
-MANY_HERE = 100_000  # minimum rows for processes, which take seconds to start
-WORKER = 1.5e8  # bytes of a process with the libraries that it loads
-WORKER_ROOM = 5e7  # ... and what it should have at least to work with
+GPU_ROWS = 2000  # minimum rows for the GPU
+PROCESS_ROWS = 100_000  # minimum rows for processes, which take seconds to start
+PROCESS_BYTES = 2e8  # minimum for a process: three quarters are for the libraries that it loads
 THREADS = 4  # more of them wait for each other
-LARGE, SMALL_GPU = 1_300_000, 20_000  # rows × columns of a block on a GPU
-FULL = 16_384  # rows that keep a GPU busy
-PER_LANDMARK = 100  # bytes for each entry of a block and each landmark there
+FULL = 16_384  # rows that keep a GPU busy, and of a part of the data on the host
 
 
 @dataclass(frozen=True)
@@ -55,12 +53,12 @@ class Resources:
     def name_for(self, n_rows: int) -> str | None:
         """Return the name of the device for so many rows; None for the host."""
         if self.device == "auto":
-            return any_card() if n_rows >= MANY else None
+            return any_card() if n_rows >= GPU_ROWS else None
         return self.device
 
     def device_for(self, n_rows: int, joint: bool = True) -> Device:
         """Return where so many rows are worked on: all at once, or one by one."""
-        return find_device(None if joint and n_rows < MANY_JOINT else self.name_for(n_rows))
+        return find_device(None if joint and n_rows < GPU_ROWS else self.name_for(n_rows))
 
     def bytes_for_blocks(self, device: Device) -> float:
         """Return what the blocks that are worked on at a time may take."""
@@ -74,20 +72,28 @@ class Resources:
         """
         if device.is_host:
             return PLAIN
-        entries = self.bytes_for_blocks(device) / (PER_LANDMARK * landmarks)
-        return Packing(entries=int(min(LARGE, max(SMALL_GPU, entries))), smallest=FULL)
+        # 100 bytes for each entry of a block and each landmark.
+        entries = self.bytes_for_blocks(device) / (100 * landmarks)
+        return Packing(entries=int(min(80 * FULL, entries)), smallest=FULL)
 
     @property
     def jobs(self) -> int:
         """How many cores to use."""
-        return cores() + 1 + int(self.n_jobs) if self.n_jobs < 0 else int(self.n_jobs)
+        return max(1, cpu_count() + 1 + self.n_jobs) if self.n_jobs < 0 else int(self.n_jobs)
 
     def workers(self, n_rows: int, device: Device) -> int:
         """Return how many processes complete so many rows: as the memory allows; 1 for this one."""
-        if not device.is_host or n_rows < MANY_HERE:
+        if not device.is_host or n_rows < PROCESS_ROWS:
             return 1
-        most = int(self.bytes_for_blocks(device) / (WORKER + WORKER_ROOM))
-        return max(1, min(self.jobs, most))
+        return max(1, min(self.jobs, int(self.bytes_for_blocks(device) / PROCESS_BYTES)))
+
+    def parts(self, shape: tuple[int, ...], device: Device, workers: int = 1) -> list[slice]:
+        """Return the rows that are worked on or travel at a time, as the memory allows."""
+        n, m = shape
+        room = self.bytes_for_blocks(device) / (1 if workers == 1 else 4 * workers)
+        # 600 bytes for each entry, its starts and temporaries.
+        size = max(64, min(FULL if device.is_host else 64 * FULL, int(room / (600 * m))))
+        return [slice(begin, begin + size) for begin in range(0, n, size)]
 
     @contextmanager
     def pool(self) -> Iterator[Resources]:

@@ -2,37 +2,44 @@
 
 A completer learns from a sample of all partitions, which is chosen in one pass; what comes out is
 an ordinary fitted completer, the same to the last bit as from an array. Then every partition is
-completed by itself.
+completed independently.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager
 from copy import copy
-from ctypes import CDLL
 from dataclasses import replace
-from functools import cache, reduce
-from multiprocessing import parent_process
+from functools import partial, reduce
+from operator import add
 from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v1 as nw
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from polycomplete._optional import need
-from polycomplete.dask.learning import look_and_learn
+from polycomplete.methods import PMC
 from polycomplete.model import SurfaceModel
-from polycomplete.out_of_core import added, complete_block, is_fitted, naming
+from polycomplete.out_of_core import BlockCompleter, Sampler, error_context, is_fitted
+from polycomplete.sampling import Sample
+from polycomplete.tables import TableCompleter
+from polycomplete.tables.cells import present, table
+from polycomplete.tables.method import check_columns, listed
 
 __all__ = ["complete_parquet", "connected", "fit", "transform"]
 
-AT_ONCE = 8  # of these are added up in a task: samples of many partitions would not fit
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of mallopt
+AT_ONCE = 8  # samples that are added up in a task: those of many partitions would not fit
+ROWS = 3000  # of a table to learn from, where the method does not say how many
 OF_ROWS = ("row_determined_", "cell_std_", "held_out_", "result_", "proba_")  # that were learned
+# Dask's own threshold makes glibc ask the system for fresh memory for every array above 128 kB:
+# completing would take 2.5 times as long.
+KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 64 * 2**20, "MALLOC_MMAP_THRESHOLD_": 32 * 2**20}
 
 
 @contextmanager
@@ -64,13 +71,13 @@ def connected(workers: int | None = None, scheduler: str | None = None) -> Itera
         yield None
         return
     distributed = need("distributed", "dask", "Working with several processes")
-    address: Any = nullcontext(scheduler)
-    if workers is not None:
-        # Any free port for the dashboard, which several jobs on a machine would fight for.
-        address = distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=":0"
-        )
-    with address as cluster, distributed.Client(cluster) as client:
+    # Any free port for the dashboard, which several jobs on a machine would fight for.
+    started = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": ":0"}
+    options = started if scheduler is None else {"address": scheduler}
+    environment = {f"distributed.nanny.pre-spawn-environ.{k}": v for k, v in KEEP_MEMORY.items()}
+    with need("dask", "dask", "Computing with Dask").config.set(environment):
+        client = distributed.Client(**options)
+    with client:
         yield client
 
 
@@ -106,23 +113,77 @@ def fit(completer: Any, X: Any) -> Any:
     """
     delayed = need("dask", "dask", "Computing with Dask").delayed
     X = _by_rows(X)
-    look, learn = look_and_learn(completer, _without_rows(X))
-    sent, first, found = delayed(look, traverse=False), 0, []
-    for number, part in enumerate(X.to_delayed().ravel() if _is_array(X) else X.to_delayed()):
-        found.append(delayed(_look)(sent, part, first, f"Partition {number}"))
+    choose, learn = _learning(completer, _without_rows(X))
+    sent, first, samples = delayed(choose, traverse=False), 0, []
+    for number, part in enumerate(np.ravel(X.to_delayed())):
+        samples.append(delayed(_sample_of)(sent, part, first, f"Partition {number}"))
         # The number of the next partition's first row is known when this one was counted: so one
         # pass is enough.
         first = first + delayed(len)(part)
-    while len(found) > 1:
-        groups = [found[at : at + AT_ONCE] for at in range(0, len(found), AT_ONCE)]
-        found = [delayed(reduce)(added, group) for group in groups]
-    learn(*found[0].compute())
+    while len(samples) > 1:
+        groups = [samples[at : at + AT_ONCE] for at in range(0, len(samples), AT_ONCE)]
+        samples = [delayed(reduce)(add, group) for group in groups]
+    learn(samples[0].compute())
     return completer
 
 
-def _look(look: Callable[[Any, int], Any], block: Any, first: int, place: str) -> Any:
-    with naming(place):
-        return look(block, first)
+def _sample_of(choose: Sampler, block: Any, first: int, place: str) -> Sample:
+    with error_context(place):
+        return choose(block, first)
+
+
+def _learning(completer: Any, like: Any) -> tuple[Sampler, Callable[[Sample], Any]]:
+    """Return what chooses rows of a block, and what learns from all that were chosen."""
+    if isinstance(completer, TableCompleter):
+        return _table_sampler(completer, table(like)), partial(_fit_table, completer)
+    if not isinstance(completer, BlockCompleter):
+        raise TypeError(
+            f"{type(completer).__name__} learns from all rows at once; fit it on rows that fit "
+            "into memory first, and complete the others by transform."
+        )
+    return completer.sampler(like), completer.fit_sample
+
+
+def _table_sampler(completer: TableCompleter, like: Any) -> Sampler:
+    """Return what chooses rows of a table so that every category occurs."""
+    method = PMC() if completer.method is None else completer.method
+    told, names = completer.kinds or {}, list(like.columns)
+    most = method._most_rows(np.inf) if isinstance(method, BlockCompleter) else None
+    seed = int(check_random_state(completer.random_state).randint(2**31 - 1))
+    used = [name for name in names if name not in listed(completer.ids)]
+    dtypes = {name: like[name].dtype for name in used}
+    measured = {name for name, kind in dtypes.items() if kind.is_numeric() or kind.is_temporal()}
+    labels = [name for name in used if name in told or name not in measured]
+    for name in labels:
+        known = like[name].cat.get_categories() if dtypes[name] == nw.Categorical else []
+        if "__UNKNOWN_CATEGORIES__" in list(known):
+            raise ValueError(
+                f"Dask does not know the categories of column {name!r} yet; call "
+                "X = X.categorize() first."
+            )
+    needed = partial(_examples, labels, int(completer.max_categories))
+
+    def choose(block: Any, first: int) -> Sample:
+        frame = table(block)
+        check_columns(names, list(frame.columns))
+        there = [present(frame[name]) for name in used] or [np.ones(len(frame), dtype=bool)]
+        mask = np.column_stack(there)
+        return Sample.of(frame.select(names), mask, first, most or ROWS, seed, needed=needed)
+
+    return choose
+
+
+def _examples(labels: list[Any], most: int, frame: Any) -> Iterator[np.ndarray]:
+    """Yield positions of rows that show each label."""
+    for name in labels:
+        first = frame[name].is_first_distinct().to_numpy() & present(frame[name])
+        yield np.flatnonzero(first)[: most + 1]  # one more is enough to refuse the column
+
+
+def _fit_table(completer: TableCompleter, sample: Sample) -> None:
+    completer.fit(sample.X.to_native())
+    completer.n_samples_seen_ = sample.n_rows
+    del completer.proba_, completer.cell_std_, completer.held_out_  # they are of the sample's cells
 
 
 def transform(completer: Any, X: Any) -> Any:
@@ -152,7 +213,7 @@ def transform(completer: Any, X: Any) -> Any:
     """
     delayed = need("dask", "dask", "Computing with Dask").delayed
     X = _by_rows(X)
-    like = complete_block(completer, _without_rows(X))
+    like = completer.transform(_without_rows(X))
     sent = delayed(_lean(completer), traverse=False)  # one task of the graph: to each worker once
     if not _is_array(X):
         return X.map_partitions(_complete_part, sent, meta=like)
@@ -166,9 +227,8 @@ def _complete_part(
     block_id: tuple[int, ...] = (0,),  # by Dask, of arrays
     partition_info: dict[str, Any] | None = None,  # by Dask, of data frames
 ) -> Any:
-    _keep_freed_memory()
-    with naming(f"Partition {(partition_info or {}).get('number', block_id[0])}"):
-        return complete_block(completer, block)
+    with error_context(f"Partition {(partition_info or {}).get('number', block_id[0])}"):
+        return completer.transform(block)
 
 
 def _lean(completer: Any) -> Any:
@@ -182,22 +242,6 @@ def _lean(completer: Any) -> Any:
     if isinstance(model, SurfaceModel):
         light.model_ = replace(model, resources=replace(model.resources, n_jobs=1))
     return light
-
-
-@cache
-def _keep_freed_memory() -> None:
-    """Make the C library of a worker process keep what arrays give back, once.
-
-    Dask's nanny starts workers with a fixed trim threshold. With it glibc no longer adapts, and
-    asks the system for fresh memory for every array above 128 kB: completing takes 2.5 times as
-    long. In other processes, and with other C libraries, nothing happens.
-    """
-    if parent_process() is None:
-        return
-    with suppress(OSError, AttributeError):
-        mallopt = CDLL("libc.so.6").mallopt
-        mallopt(M_MMAP_THRESHOLD, 32 * 2**20)
-        mallopt(M_TRIM_THRESHOLD, 64 * 2**20)
 
 
 def _is_array(X: Any) -> bool:
@@ -230,7 +274,6 @@ def complete_parquet(
     *,
     workers: int | None = None,
     scheduler: str | None = None,
-    progress: bool = False,
 ) -> Any:
     """Complete a folder of Parquet files into another folder, which appears when it is whole.
 
@@ -248,8 +291,6 @@ def complete_parquet(
     scheduler : str, optional
         Work on the cluster of this scheduler, whose workers must see both folders. Without
         either, by what Dask is set to: a client that is open, or threads.
-    progress : bool, default=False
-        Show how far the work is.
 
     Returns
     -------
@@ -283,14 +324,12 @@ def complete_parquet(
         X = frames.read_parquet(files, dtype_backend=backend, dataset={"partitioning": None})
         if not is_fitted(completer):
             completer = fit(clone(completer), X)
-        written = transform(completer, X).to_parquet(
-            str(part),
-            compute=False,
+        transform(completer, X).to_parquet(
+            part,
             write_index=any(isinstance(name, str) for name in index),  # else it is a range
             write_metadata_file=False,
             name_function="part-{:05d}.parquet".format,
         )
-        _compute(written, progress)
     return completer
 
 
@@ -303,44 +342,25 @@ def _files(source: Path) -> tuple[list[str], Any]:
     if not paths:
         raise FileNotFoundError(f"There is no .parquet file in {source}.")
     first = arrow.read_schema(paths[0])
-    for path in paths[1:]:  # Dask would fill in what a file lacks
-        names = arrow.read_schema(path).names
-        if names != first.names:
-            odd = sorted(set(names) ^ set(first.names)) or ["their order"]
+    for path in paths[1:]:
+        odd = set(arrow.read_schema(path).names) ^ set(first.names)
+        if odd:  # Dask would fill in what a file lacks
             raise ValueError(
                 f"{path} does not have the columns of {paths[0]}: they differ in "
-                f"{', '.join(odd)}; make the files alike first."
+                f"{', '.join(sorted(odd))}; make the files alike first."
             )
     return [str(path) for path in paths], first
 
 
 @contextmanager
-def _folder_written_whole(target: Path) -> Iterator[Path]:
+def _folder_written_whole(target: Path) -> Iterator[str]:
     """Give a folder that gets its name only when everything is in it."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise FileExistsError(f"{target} is there already and not empty; choose another folder.")
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
-    try:
+    with tempfile.TemporaryDirectory(
+        prefix=f".{target.name}.", suffix=".part", dir=target.parent, ignore_cleanup_errors=True
+    ) as part:
         yield part
-        part.chmod(0o755)
-        part.replace(target)  # an empty folder gives way
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        raise
-
-
-def _compute(task: Any, progress: bool) -> None:
-    """Do a task where Dask is set to do it, with a bar that shows how far it is."""
-    if not progress:
-        task.compute()
-        return
-    distributed = need("distributed", "dask", "Working with several processes")
-    try:
-        future = distributed.get_client().compute(task)
-    except ValueError:  # there is no client
-        with need("dask.diagnostics", "dask", "A progress bar").ProgressBar():
-            task.compute()
-        return
-    distributed.progress(future, notebook=False)
-    future.result()
+        os.chmod(part, 0o755)
+        os.replace(part, target)  # an empty folder gives way
