@@ -17,9 +17,8 @@ import pytest
 from sklearn.impute import SimpleImputer
 
 from polycomplete import LRMC
-from polycomplete.report import Report
+from polycomplete.report import COLUMNS, Report, missing_map, steps
 from polycomplete.report.findings import clean, number, percent
-from polycomplete.report.page import COLUMNS, missing_map, steps
 from tests import hostile
 
 CSS = (files("polycomplete.report") / "template" / "page.css").read_text("utf-8")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from polycomplete._optional import need
-from polycomplete.report.columns import Cells, columns_of
+from polycomplete.report.columns import BINS, Cells, cells_of, columns_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,17 +26,13 @@ __all__ = [
     "plot_spectrum",
 ]
 
-#: Colours that people with any colour vision tell apart.
+#: Colors that people with any color vision tell apart.
 SEEN, NEW = "#0072b2", "#d55e00"
 STYLES: list[dict[str, Any]] = [{"color": SEEN, "alpha": 0.45},
                                 {"color": NEW, "histtype": "step", "linewidth": 1.8}]  # fmt: skip
-BINS = 24
-#: Names of so many columns still fit below a map.
-NAMES = 40
-#: Rows whose kernel matrix is taken apart, at most: it costs their cube.
-ROWS = 500
-#: Eigenvalues below this share of the largest are rounding.
-ROUNDING = 1e-16
+#: Maximum number of columns that are named below a map, and of rows whose kernel matrix is
+#: decomposed, which costs their cube.
+NAMES, ROWS = 40, 500
 
 
 def plot_missingness(X: Any, ax: Axes | None = None) -> Axes:
@@ -61,11 +57,11 @@ def plot_missingness(X: Any, ax: Axes | None = None) -> Axes:
     """
     ax = _axes(ax)
     columns = columns_of(X)
-    missing = ~np.column_stack([read().seen for _, read in columns])
+    missing = ~np.column_stack([cells_of(column).seen for column in columns.values()])
     cmap = need("matplotlib.colors", "plots", "A picture").ListedColormap(["#e9edf2", NEW])
     ax.imshow(missing, aspect="auto", interpolation="none", cmap=cmap, vmin=0, vmax=1)
     if len(columns) <= NAMES:
-        names = [name if len(name) <= 20 else name[:19] + "…" for name, _ in columns]
+        names = [name if len(name) <= 20 else name[:19] + "…" for name in columns]
         ax.set_xticks(range(len(names)), names, rotation=90, parse_math=False)
     ax.set(xlabel="column", ylabel="row", title=f"{100 * missing.mean():.1f} % missing")
     return ax
@@ -96,15 +92,15 @@ def plot_convergence(completer: Any, ax: Axes | None = None) -> Axes:
     >>> plot_convergence(fitted).get_xlabel()
     'iteration'
     """
-    ax = _axes(ax)
     result = getattr(completer, "result_", completer)
     if result is None:
         raise ValueError("Nothing was iterated in this fit: no column of its data varies.")
+    ax = _axes(ax)
     stages, label = _course(result)
-    for stage in stages:
+    for i, stage in enumerate(stages):
         ax.plot(*zip(*stage, strict=True), color=SEEN)
-    for stage in stages[1:]:
-        ax.axvline(stage[0][0] - 0.5, color="#c8d0d9", linewidth=0.8, zorder=0)
+        if i:
+            ax.axvline(stage[0][0] - 0.5, color="#c8d0d9", linewidth=0.8, zorder=0)
     ax.set(xlabel="iteration", ylabel=label, title=f"{result.stop}, {result.seconds:.1f} s")
     ax.set_yscale("linear" if label == "objective" else "log")
     return ax
@@ -119,16 +115,13 @@ def _course(result: Any) -> tuple[list[list[tuple[int, float]]], str]:
     numbered = groupby(enumerate(points, 1), lambda point: point[1][1])
     stages = [[(i, height) for i, (height, _) in stage] for _, stage in numbered]
     if len(points) >= 4 * len(stages):
-        gaps = [_gaps(stage) for stage in stages]
+        ends = [stage[-1][1] for stage in stages]
+        gaps = [[(i, abs(height - end) / (abs(end) or 1.0)) for i, height in stage if height != end]
+                for stage, end in zip(stages, ends, strict=True)]  # fmt: skip
         return [stage for stage in gaps if stage], "distance from the end"
     if result.gains:
         return [[(i, gain) for i, gain in enumerate(result.gains, 1) if gain > 0]], "share gained"
     return [[point for stage in stages for point in stage]], "objective"
-
-
-def _gaps(stage: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    end = stage[-1][1]
-    return [(i, abs(height - end) / (abs(end) or 1.0)) for i, height in stage if height != end]
 
 
 def plot_spectrum(completer: Any, ax: Axes | None = None) -> Axes:
@@ -172,10 +165,9 @@ def plot_spectrum(completer: Any, ax: Axes | None = None) -> Axes:
 def _kernel_spectrum(model: Any) -> tuple[np.ndarray, int, float | None]:
     """Return eigenvalues of the kernel matrix, the rank in use, and the level of the smoothing."""
     at = np.unique(np.linspace(0, len(model.rows) - 1, min(len(model.rows), ROWS)).astype(int))
-    rows = np.asarray(model.rows)[at]
+    rows, level = np.asarray(model.rows)[at], None
     values = np.linalg.eigvalsh(model.kernel.gram(rows))[::-1]
-    values = np.maximum(values, ROUNDING * max(float(values[0]), 0.0))
-    level = None
+    values = np.maximum(values, 1e-16 * max(float(values[0]), 0.0))  # what is below is rounding
     if hasattr(model, "floor"):  # of the mean over rows
         level = float(model.floor) * len(rows)
     elif hasattr(model, "smoothing"):  # eigenvalues grow with the number of rows
@@ -208,8 +200,7 @@ def plot_before_after(given: Any, completed: Any, column: Any = 0, ax: Axes | No
     >>> [text.get_text() for text in plot_before_after(before, after).get_legend().get_texts()]
     ['observed (2)', 'completed (1)']
     """
-    name, before = _pick(given, column)
-    after = _pick(completed, column)[1]
+    (name, before), (_, after) = (_pick(table, column) for table in (given, completed))
     old, new = before.entries[before.seen], after.entries[after.seen & ~before.seen]
     ax = _axes(ax)
     draw = _draw_labels if before.kind == "text" else _draw_numbers
@@ -221,12 +212,11 @@ def plot_before_after(given: Any, completed: Any, column: Any = 0, ax: Axes | No
 
 def _pick(table: Any, column: Any) -> tuple[str, Cells]:
     columns = columns_of(table)
-    names = [name for name, _ in columns]
-    if not isinstance(column, int | np.integer):
-        if str(column) not in names:
-            raise ValueError(f"There is no column {column!r}; there are {', '.join(names[:20])}.")
-        column = names.index(str(column))
-    return names[column], columns[column][1]()
+    name = list(columns)[column] if isinstance(column, int | np.integer) else str(column)
+    if name not in columns:
+        known = ", ".join(list(columns)[:20])
+        raise ValueError(f"There is no column {column!r}; there are {known}.")
+    return name, cells_of(columns[name])
 
 
 def _draw_numbers(ax: Axes, parts: list[tuple[str, np.ndarray]]) -> None:
@@ -238,9 +228,9 @@ def _draw_numbers(ax: Axes, parts: list[tuple[str, np.ndarray]]) -> None:
 
 def _draw_labels(ax: Axes, parts: list[tuple[str, np.ndarray]]) -> None:
     names = sorted({str(entry) for _, part in parts for entry in part})
-    for offset, colour, (label, part) in zip((-0.2, 0.2), (SEEN, NEW), parts, strict=True):
+    for offset, color, (label, part) in zip((-0.2, 0.2), (SEEN, NEW), parts, strict=True):
         shares = [np.mean(part.astype(str) == name) if len(part) else 0.0 for name in names]
-        ax.bar(np.arange(len(names)) + offset, shares, 0.4, color=colour, label=label)
+        ax.bar(np.arange(len(names)) + offset, shares, 0.4, color=color, label=label)
     ax.set_xticks(range(len(names)), names, parse_math=False)
 
 
@@ -282,8 +272,8 @@ def plot_phase_diagram(
     ax.set_xticks(range(len(rates)), [f"{rate:g}" for rate in rates])
     ax.set_yticks(range(len(rows)), [str(n) for n in rows])
     for (i, j), share in np.ndenumerate(shares):
-        colour = "black" if share > 0.5 else "white"
-        ax.text(j, i, f"{100 * share:.0f}", ha="center", va="center", color=colour, fontsize=8)
+        color = "black" if share > 0.5 else "white"
+        ax.text(j, i, f"{100 * share:.0f}", ha="center", va="center", color=color, fontsize=8)
     for (name, found), style in zip((bounds or {}).items(), ("-", ":", "--", "-."), strict=False):
         at = np.interp(found, rates, range(len(rates)), np.nan, np.nan)
         ax.plot(at, range(len(rows)), style, color="tab:red", linewidth=2.5, label=name)
