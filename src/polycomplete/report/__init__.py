@@ -78,7 +78,7 @@ class Report:
 
     See Also
     --------
-    polycomplete.plots : Single pictures, for papers.
+    polycomplete.diagnostics : Single pictures, for papers.
 
     Examples
     --------
