@@ -111,16 +111,16 @@ class Kernel(BaseEstimator):
         def product(V: Array) -> Array:
             lengths = [(1e-300 + float(xp.sum(A * A))) ** 0.5 for A in (X, V)]
             size = STEP * lengths[0] / lengths[1]
-            ends = [self._pull(X, Y, self.gram(X, Y), M) for Y in (X + size * V, X - size * V)]
+            ends = [self.pull(X, Y, self.gram(X, Y), M) for Y in (X + size * V, X - size * V)]
             return (ends[0] - ends[1]) / (2 * size)
 
         return product
 
     def vjp(self, X: Array, K: Array, G: Array) -> Array:
         """Return the gradient in X of ``Σ G ∘ K(X)`` for a symmetric G; ``K`` is ``gram(X)``."""
-        return 2 * self._pull(X, X, K, G)
+        return 2 * self.pull(X, X, K, G)
 
-    def _pull(self, X: Array, Y: Array, K: Array, W: Array) -> Array:
+    def pull(self, X: Array, Y: Array, K: Array, W: Array) -> Array:
         """Return ``Σₖ Wⱼₖ ∂k(xⱼ, yₖ)/∂xⱼ`` for each row j."""
         xp = array_namespace(X)
         s, t = self.slopes(X, Y, K)

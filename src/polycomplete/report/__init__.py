@@ -197,7 +197,7 @@ def _template() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    words = (findings.number, findings.percent, findings.counted, findings.shown)
+    words = (findings.number, findings.percent, findings.counted, findings.formatted)
     shapes = (*words, steps, isolated, digest)
     environment.filters |= {shape.__name__: shape for shape in shapes}
     own = {name: loader.get_source(environment, f"page.{name}")[0] for name in ("css", "js")}

@@ -61,7 +61,7 @@ def percent(share: float | None) -> str:
     return rough or f"{share:.1%}"
 
 
-def shown(value: float | str | None, kind: str = "number") -> str:
+def formatted(value: float | str | None, kind: str = "number") -> str:
     """Return a value of a column: a label, a number, days, or the date of a day since 1970."""
     if isinstance(value, str):
         return value

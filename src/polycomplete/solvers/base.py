@@ -24,7 +24,13 @@ T = TypeVar("T", bound=Any)
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told after each iteration."""
+    """What a callback is told after each iteration.
+
+    Attributes
+    ----------
+    iteration, objective, smoothing, seconds : int, float, float, float
+        Which iteration it was, its objective and smoothing, and the seconds so far.
+    """
 
     iteration: int
     objective: float
