@@ -155,14 +155,13 @@ class Report:
         -------
         str
         """
+        kinds = {".html": self.html, ".htm": self.html, ".json": self.json, ".txt": self.text}
         kind = Path(path).suffix.lower()
-        if kind in (".html", ".htm"):
-            return self.html()
-        if kind == ".json":
-            return self.json()
-        if kind == ".txt":
-            return self.text() + "\n"
-        raise ValueError(f"{path} must end with .html, .json or .txt, which says what to write.")
+        if kind not in kinds:
+            raise ValueError(
+                f"{path} must end with .html, .json or .txt, which says what to write."
+            )
+        return kinds[kind]() + ("\n" if kind == ".txt" else "")
 
     def _repr_html_(self) -> str:
         """Show the page in a notebook, in a frame of its own so that styles do not mix."""
@@ -190,13 +189,8 @@ def page_of(summary: dict[str, Any]) -> str:
 def _template() -> Any:
     jinja2 = need("jinja2", "report", "The page of a report (not its text or JSON)")
     loader = jinja2.PackageLoader("polycomplete.report", "template")
-    environment = jinja2.Environment(
-        loader=loader,
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    strict = {"autoescape": True, "undefined": jinja2.StrictUndefined}
+    environment = jinja2.Environment(loader=loader, trim_blocks=True, lstrip_blocks=True, **strict)
     words = (findings.number, findings.percent, findings.counted, findings.formatted)
     shapes = (*words, steps, isolated, digest)
     environment.filters |= {shape.__name__: shape for shape in shapes}
@@ -217,10 +211,8 @@ def digest(text: str) -> str:
 def block_names(names: list[str], width: int) -> list[str]:
     """Return for each column of tiles the names of the columns in it."""
     edges = [len(names) * i // max(width, 1) for i in range(width + 1)]
-    return [
-        names[begin] if end - begin == 1 else f"{names[begin]} … {names[end - 1]}"
-        for begin, end in pairwise(edges)
-    ]
+    ends = [(names[begin], names[end - 1]) for begin, end in pairwise(edges)]
+    return [" … ".join(dict.fromkeys(pair)) for pair in ends]
 
 
 def missing_map(tiles: list[list[float]]) -> dict[str, Any]:
@@ -243,11 +235,6 @@ def missing_map(tiles: list[list[float]]) -> dict[str, Any]:
 def steps(counts: list[int], height: float = 10.0) -> str:
     """Return the outline of a histogram, one unit for each bin, as high as its fullest bin."""
     most = max(counts, default=0)
-    if not most:
-        return ""
-    tops = [f"V{_short(height - height * count / most)}H{x}" for x, count in enumerate(counts, 1)]
-    return f"M0 {_short(height)}" + "".join(tops) + f"V{_short(height)}"
-
-
-def _short(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")
+    tops = [round(height - height * count / (most or 1), 1) for count in counts]
+    path = "".join(f"V{top:g}H{x}" for x, top in enumerate(tops, 1))
+    return f"M0 {height:g}{path}V{height:g}" if most else ""

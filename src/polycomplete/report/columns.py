@@ -198,9 +198,9 @@ class Fit:
             return np.empty(0, dtype=int), np.empty(0), np.empty(0)
         columns = [self.columns[self.places[j]] for j in self.held.columns]
         pairs = zip(columns, self.held.truth, self.held.completed, strict=True)
-        shown = np.array([(_in_days(column, a), _in_days(column, b)) for column, a, b in pairs])
+        both = np.array([(_in_days(column, a), _in_days(column, b)) for column, a, b in pairs])
         place = np.array([self.names.index(name) for name in self.places])
-        return place[self.held.columns], shown[:, 0], shown[:, 1]
+        return place[self.held.columns], *both.reshape(-1, 2).T
 
 
 def _in_days(column: Any, number: float) -> float:
@@ -219,10 +219,8 @@ def add_errors(
     this comparison, columns that are nearly constant would decide, by the few cells that are not.
     """
     rng, errors, wrong = np.random.default_rng(0), found - truth, found != truth
-    mean, spread, missing = (
-        np.array([column[key] for column in columns]) for key in ("mean", "spread", "missing")
-    )
-    usual = np.array([_usual(column["labels"]) for column in columns])
+    known = [(c["mean"], c["spread"], c["missing"], _usual(c["labels"])) for c in columns]
+    mean, spread, missing, usual = np.array(known, dtype=float).reshape(-1, 4).T
     unit, text, even = spread[at], ~np.isnan(usual)[at], np.ones(len(at))
     usable = (unit > 0) & np.isfinite(unit) & np.isfinite(errors)
     for j, column in enumerate(columns):
