@@ -19,7 +19,7 @@ from joblib import Parallel, delayed
 from benchmarks.bench_tables import tables
 from experiments.store import save
 from polycomplete import PMC, Exact, Landmark, datasets, masks, metrics, theory
-from polycomplete.plots import plot_phase_diagram
+from polycomplete.diagnostics import plot_phase_diagram
 
 DETERMINED = 4
 #: name: rows, manifolds, observed entries of a row (or share of all), noise

@@ -32,7 +32,6 @@ PARTS: dict[str, tuple[str, str, list[str]]] = {
     ),
     "clustering": ("Clustering", "Which subspace each row lies on.", ["clustering"]),
     "report": ("Report", "What was filled in, and how far to trust it.", ["report"]),
-    "plots": ("Plots", "Axes in, axes out; they need matplotlib.", ["plots"]),
     "files": (
         "Files and models",
         "Rows in files larger than memory, and estimators in files.",
@@ -48,7 +47,11 @@ PARTS: dict[str, tuple[str, str, list[str]]] = {
     ),
     "masks": ("Masks", "Which entries are observed, and hiding some of them.", ["masks"]),
     "metrics": ("Metrics", "How far a completion is off.", ["metrics"]),
-    "diagnostics": ("Diagnostics", "Looking inside a fit.", ["diagnostics", "_resources"]),
+    "diagnostics": (
+        "Diagnostics",
+        "Looking inside a fit; pictures need matplotlib: axes in, axes out.",
+        ["diagnostics", "_resources"],
+    ),
     "datasets": ("Datasets", "Synthetic surfaces, and those of the paper.", ["datasets"]),
     "theory": ("Theory", "Ranks, counts and bounds of the paper.", ["theory"]),
     "base": ("Base classes", "What completers share, for your own.", ["base", "methods.base"]),

@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -175,17 +176,27 @@ def test_an_example_of_the_gallery_runs(tmp_path):
     assert picture.stat().st_size > 5000
 
 
-PLACES = re.findall(
-    r"`(polycomplete\.[\w.]+)`", (DOCS / "from-paper-to-code.md").read_text(encoding="utf-8")
-)
+PAPER = PAGES["docs/from-paper-to-code.md"]
+PLACES = sorted(set(re.findall(r"`(polycomplete\.[\w.]+)`", PAPER)))
+#: How many of each the paper numbers.
+NUMBERED = {"Theorem": 2, "Lemma": 4, "Corollary": 2, "Assumption": 3, "Definition": 1, "Remark": 3,
+            "Example": 3, "Algorithm": 1, "Figure": 6, "Table": 1}  # fmt: skip
 
 
-def test_the_places_of_the_papers_steps_are_named():
-    assert len(set(PLACES)) > 30
+def test_every_number_of_the_paper_has_its_line():
+    lines = [line.split("|")[1] for line in PAPER.splitlines() if line.startswith("|")]
+    heads = "\n".join(lines)
+    for kind, count in NUMBERED.items():
+        found = {int(number) for number in re.findall(rf"{kind} (\d+)", heads)}
+        assert found == set(range(1, count + 1)), kind
+    listed = re.findall(r"eq\. (\(\d+\)(?:, \(\d+\))*)", heads)
+    assert {int(number) for each in listed for number in re.findall(r"\d+", each)} == {
+        *range(1, 21)
+    }
 
 
-@pytest.mark.parametrize("place", sorted(set(PLACES)))
-def test_each_step_of_the_paper_has_the_place_that_is_named(place):
+@pytest.mark.parametrize("place", PLACES)
+def test_the_place_that_is_named_exists(place):
     parts = place.split(".")
     for split in range(len(parts), 0, -1):
         try:
@@ -196,3 +207,29 @@ def test_each_step_of_the_paper_has_the_place_that_is_named(place):
     for name in parts[split:]:
         found = getattr(found, name)
     assert callable(found)
+
+
+def test_the_experiments_that_are_named_exist():
+    declared = tomllib.loads((ROOT / "experiments" / "paper.toml").read_text(encoding="utf-8"))
+    assert set(re.findall(r"`python -m experiments ([\w-]+)`", PAPER)) == {*declared} - {"shared"}
+
+
+#: What CONTRIBUTING.md promises to say at once.
+CHANGES = {"a kernel", "a penalty or weight rule", "a named method", "a kind of column",
+           "a file format", "a benchmark"}  # fmt: skip
+HAPPENS = {"the smoothing is chosen", "a stuck row is restarted", "new rows are completed",
+           "a column becomes numbers", "a file is written", "a deviation is computed"}  # fmt: skip
+
+
+def test_the_map_names_paths_that_exist():
+    text = PAGES["CONTRIBUTING.md"]
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    paths = {row[0]: [re.findall(r"`([^`]+)`", cell) for cell in row[1:]] for row in rows}
+    assert paths.keys() >= CHANGES | HAPPENS
+    assert all(1 <= len(paths[change][0]) <= 2 for change in CHANGES)
+    assert all(len(paths[what][0]) == 1 for what in HAPPENS)
+    named = set(re.findall(r"`([\w./-]+(?:/|\.py|\.md))`", text)) | {"Makefile"}
+    assert len(named) > 30
+    assert [path for path in named
+            if not any((root / path).exists() for root in (ROOT, ROOT / "src" / "polycomplete"))
+            ] == []  # fmt: skip

@@ -4,9 +4,11 @@ import importlib
 import inspect
 import pkgutil
 
+import numpy as np
 import pytest
 
 import polycomplete
+from polycomplete import methods
 
 MODULES = ["polycomplete"] + [
     module.name
@@ -31,7 +33,19 @@ def public():
 PUBLIC = public()
 FUNCTIONS = {name: thing for name, thing in PUBLIC.items() if inspect.isfunction(thing)}
 CLASSES = {name: thing for name, thing in PUBLIC.items() if inspect.isclass(thing)}
+TAKING = {name: cls for name, cls in CLASSES.items() if not issubclass(cls, Exception)}
+ESTIMATORS = {
+    name: cls for name, cls in CLASSES.items() if hasattr(cls, "fit") and hasattr(cls, "get_params")
+}
 EXPORTED = [name for name in CLASSES if name.rpartition(".")[2] in polycomplete.__all__]
+#: Classes whose docstrings are to be completed.
+UNDONE = {"KFMC", "LADMC", "LRMC", "SRMC", "LiftedModel"}
+
+
+def undone(request, cls):
+    """Expect a failure where a class is not described yet."""
+    if cls.__name__ in UNDONE:
+        request.applymarker(pytest.mark.xfail(reason="not described yet", strict=False))
 
 
 def has_section(doc, title):
@@ -89,14 +103,53 @@ def test_functions_document_arguments_and_result_with_an_example(name):
     assert ">>> " in function.__doc__
 
 
+def listed(doc, title):
+    """Return the names that a section lists, in their order."""
+    section = inspect.cleandoc(doc).partition(f"\n{title}\n{'-' * len(title)}\n")[2]
+    lines = section.partition("\n\n")[0].splitlines()
+    heads = [line.partition(" : ")[0] for line in lines if line[0] != " "]
+    return [part.strip(" *") for head in heads for part in head.split(",")]
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_parameter_of_a_function_is_described(name):
-    doc = inspect.cleandoc(FUNCTIONS[name].__doc__)
-    section = doc.partition("\nParameters\n----------\n")[2].partition("\n\n")[0]
-    heads = [line.partition(" : ")[0] for line in section.splitlines() if line[0] != " "]
-    listed = [part.strip(" *") for head in heads for part in head.split(",")]
-    expected = list(inspect.signature(FUNCTIONS[name]).parameters)
-    assert listed == expected
+    function = FUNCTIONS[name]
+    assert listed(function.__doc__, "Parameters") == list(inspect.signature(function).parameters)
+
+
+@pytest.mark.parametrize("name", TAKING)
+def test_every_parameter_of_a_class_is_described(name, request):
+    cls = CLASSES[name]
+    undone(request, cls)
+    takes = set(inspect.signature(cls).parameters) - {"args", "kwargs"}
+    # The fields of a record are attributes.
+    told = {*listed(cls.__doc__, "Parameters"), *listed(cls.__doc__, "Attributes")}
+    assert takes - told == set()
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_estimators_describe_what_a_fit_leaves(name, request):
+    cls = ESTIMATORS[name]
+    undone(request, cls)
+    assert listed(cls.__doc__, "Parameters") == list(inspect.signature(cls).parameters)
+    told = listed(cls.__doc__, "Attributes")
+    assert told
+    assert [attribute for attribute in told if attribute[-1] != "_"] == []
+    declared = {key for base in cls.__mro__ for key in vars(base).get("__annotations__", {})}
+    assert {key for key in declared if key[-1] == "_" and key[0] != "_"} <= set(told)
+
+
+@pytest.mark.parametrize("name", methods.names("completer"))
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_what_a_fit_leaves_is_described(name, request):
+    completer = methods.get(name).set_params(random_state=0)
+    undone(request, type(completer))
+    if "smoothing" in completer.get_params():
+        completer.set_params(smoothing=1e-2)
+    t = np.linspace(-1, 1, 20)
+    left = vars(completer.fit(np.where(t[:, None] > 0.8, np.nan, [1, 0, 2]) + np.c_[t, t**2, t**3]))
+    told = listed(type(completer).__doc__, "Attributes")
+    assert {key for key in left if key[-1] == "_" and key[0] != "_"} <= set(told)
 
 
 @pytest.mark.parametrize("name", EXPORTED)

@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 
 from polycomplete import PMC, TableCompleter, datasets, masks
 from polycomplete.model_selection import HeldOut, held_out_error, holdouts
-from polycomplete.report.trust import add_errors
+from polycomplete.report.columns import add_errors
 from polycomplete.tables.calibration import fallbacks
 from polycomplete.tables.codecs import Category
 

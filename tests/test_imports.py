@@ -51,9 +51,9 @@ LAYERS = [
     {"out_of_core"},
     {"completers"},
     {"methods"},
-    {"diagnostics", "tables"},
+    {"tables"},
     {"report", "clustering", "transduction", "dask"},
-    {"plots"},
+    {"diagnostics"},
     {"cli"},
     {"__init__"},
 ]
@@ -74,7 +74,7 @@ ASIDE = {
 #: What an estimator offers of itself, imported when it is asked for: the only way back up.
 LATE = {"keeping": {"report"}}
 #: Optional libraries that a part may import inside of its functions (the command line: anywhere).
-INSIDE = {"plots": {"matplotlib"}, "cli": {"polars"}}
+INSIDE = {"diagnostics": {"matplotlib"}, "cli": {"polars"}}
 
 
 def dotted(path):

@@ -14,7 +14,7 @@ from sklearn.impute import KNNImputer, SimpleImputer
 from polycomplete import LRMC, PMC, TableCompleter, load, masks, methods
 from polycomplete.model_selection import HeldOut
 from polycomplete.report import Report
-from polycomplete.report.trust import add_errors
+from polycomplete.report.columns import add_errors
 from polycomplete.solvers import AugmentedLagrangian
 
 T = np.linspace(-1, 1, 60)

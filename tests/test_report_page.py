@@ -17,9 +17,8 @@ import pytest
 from sklearn.impute import SimpleImputer
 
 from polycomplete import LRMC
-from polycomplete.report import Report
+from polycomplete.report import COLUMNS, Report, missing_map, steps
 from polycomplete.report.findings import clean, number, percent
-from polycomplete.report.page import COLUMNS, missing_map, steps
 from tests import hostile
 
 CSS = (files("polycomplete.report") / "template" / "page.css").read_text("utf-8")
@@ -211,7 +210,8 @@ def test_fitting_loads_neither_the_report_nor_its_libraries():
 import sys
 from polycomplete import LRMC
 LRMC().fit([[1.0, 2.0], [2.0, 4.1]])
-found = {"jinja2", "matplotlib", "polycomplete.report", "polycomplete.plots"} & set(sys.modules)
+late = {"jinja2", "matplotlib", "polycomplete.report", "polycomplete.diagnostics"}
+found = late & set(sys.modules)
 sys.exit(repr(found) if found else 0)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)

@@ -29,7 +29,7 @@ class Told(BaseEstimator):
 
 def summary(X, completed=None, **known):
     completed = np.nan_to_num(X) if completed is None else completed
-    means = [column[~np.isnan(column)].mean() for column in X.T] if known else None
+    means = [column[~np.isnan(column)].mean() for column in X.T] if known else []
     return Report(Told(n_samples_seen_=len(X), statistics_=means, **known), X, completed).summary
 
 

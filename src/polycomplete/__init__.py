@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         masks,
         methods,
         metrics,
-        plots,
         report,
         theory,
     )
@@ -48,7 +47,6 @@ _HOMES = {
     "out_of_core": ["complete_file"],
     "penalties": ["Equal", "Inverse", "Ramp", "Schatten", "Skip"],
     "persistence": ["load", "save"],
-    "plots": [],
     "report": [],
     "solvers": ["AdamPlus", "AugmentedLagrangian", "Exact", "SoftImpute"],
     "tables": ["TableCompleter"],
@@ -92,7 +90,6 @@ __all__ = [
     "masks",
     "methods",
     "metrics",
-    "plots",
     "report",
     "save",
     "show_versions",

@@ -27,16 +27,13 @@ STEP = float(np.finfo(np.float64).eps) ** (1 / 3)
 def typical_distance(X: Array, mask: Array) -> float:
     """Root mean squared distance between two rows, from the observed entries alone.
 
-    It is ``sqrt(2 Σ_a var(a))`` with the variance of each column over its observed entries: what
-    the distance of two random rows would be without holes. It costs one pass over the data, and
-    the same number is the unit of ``RBF(width="auto")`` in every solver.
+    It is ``sqrt(2 Σ_a var(a))`` with the variance of each column over its observed entries, and the
+    unit of ``RBF(width="auto")``.
 
     Parameters
     ----------
-    X : array of shape (n, m)
-        The data; missing entries may hold any finite number.
-    mask : boolean array of shape (n, m)
-        True where observed.
+    X, mask : array of shape (n, m)
+        The data, any finite number where missing; True where observed.
 
     Returns
     -------
@@ -113,24 +110,25 @@ class Kernel(BaseEstimator):
         xp = array_namespace(X)
 
         def product(V: Array) -> Array:
-            size = STEP * (1e-300 + float(xp.sum(X * X))) ** 0.5 / (
-                1e-300 + float(xp.sum(V * V))
-            ) ** 0.5  # fmt: skip
-            ends = []
-            for Y in (X + size * V, X - size * V):
-                s, t = self.slopes(X, Y, self.gram(X, Y))
-                ends.append((M * s) @ Y - xp.sum(M * t, axis=1)[:, None] * X)
+            lengths = [(1e-300 + float(xp.sum(A * A))) ** 0.5 for A in (X, V)]
+            size = STEP * lengths[0] / lengths[1]
+            ends = [self.pull(X, Y, self.gram(X, Y), M) for Y in (X + size * V, X - size * V)]
             return (ends[0] - ends[1]) / (2 * size)
 
         return product
 
     def vjp(self, X: Array, K: Array, G: Array) -> Array:
         """Return the gradient in X of ``Σ G ∘ K(X)`` for a symmetric G; ``K`` is ``gram(X)``."""
+        return 2 * self.pull(X, X, K, G)
+
+    def pull(self, X: Array, Y: Array, K: Array, W: Array) -> Array:
+        """Return ``Σₖ Wⱼₖ ∂k(xⱼ, yₖ)/∂xⱼ`` for each row j."""
         xp = array_namespace(X)
-        s, t = self.slopes(X, X, K)
+        s, t = self.slopes(X, Y, K)
         if s is t:  # only differences of rows count: keep their digits
-            X = X - xp.mean(X, axis=0)
-        return 2 * ((G * s) @ X - xp.sum(G * t, axis=1)[:, None] * X)
+            center = xp.mean(X, axis=0)
+            X, Y = X - center, Y - center
+        return (W * s) @ Y - xp.sum(W * t, axis=1)[:, None] * X
 
     def __call__(self, X: Array, Y: Array | None = None) -> Array:
         """Return :meth:`gram`."""

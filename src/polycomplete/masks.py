@@ -30,10 +30,10 @@ def uniform(
         Numbers of rows and columns, (n, m).
     rate : float
         Share of observed entries: exactly ``round(rate * n * m)`` are True.
-    group : int
-        So many neighbouring columns are observed or lost together: 2 for the (x, y) of a point that
-        a tracker loses. The share is then that of groups.
-    cover : bool
+    group : int, default=1
+        Number of neighboring columns that are observed or lost together: 2 for the (x, y) of a
+        point that a tracker loses. The share is then that of groups.
+    cover : bool, default=True
         Let each empty row or column take over an entry of a richer one, while there are any.
     random_state : int, Generator or None
         Seed.
@@ -51,18 +51,15 @@ def uniform(
     n, m = _as_shape(shape)
     if group < 1 or m % group:
         raise ValueError(f"group={group} must divide the {m} columns into whole groups.")
-    if group > 1:
-        few = uniform((n, m // group), rate, cover=cover, random_state=random_state)
-        return np.repeat(few, group, axis=1)
     rng = np.random.default_rng(random_state)
-    mask = np.zeros((n, m), dtype=bool)
-    count = round(_as_share(rate, "rate") * n * m)
-    mask.flat[rng.choice(n * m, count, replace=False, shuffle=False)] = True
+    mask = np.zeros((n, m // group), dtype=bool)
+    count = round(_as_share(rate, "rate") * mask.size)
+    mask.flat[rng.choice(mask.size, count, replace=False, shuffle=False)] = True
     if cover:
         # An entry moves along its own row (then column), so neither pass undoes the other.
         _fill_empty_rows(mask.T, rng)
         _fill_empty_rows(mask, rng)
-    return mask
+    return np.repeat(mask, group, axis=1)
 
 
 def per_row(shape: Shape, count: int, *, random_state: Seed = None) -> Mask:
@@ -131,9 +128,8 @@ def block(
     shape : tuple of int
         Numbers of rows and columns, (n, m).
     missing_rate : float
-        Share of missing entries: exactly ``round(missing_rate * n * m)``, the last block being
-        cut short.
-    block : tuple of int
+        Share of missing entries: exactly ``round(missing_rate * n * m)``; the last block is cut.
+    block : tuple of int, default=(5, 2)
         Rows and columns of a block, cut to the size of the matrix.
     random_state : int, Generator or None
         Seed.
@@ -183,9 +179,9 @@ def mar(
         The data; its NaN are missing in the mask too and do not count towards the rate.
     missing_rate : float
         Expected share of missing entries of the whole matrix, complete pivot included.
-    pivot : int
+    pivot : int, default=0
         The column that decides and stays complete.
-    strength : float
+    strength : float, default=2.0
         Slope of the logistic curve per standard deviation; with a negative one, rows with a small
         pivot value lose more.
     random_state : int, Generator or None
@@ -229,7 +225,7 @@ def mnar(
         The data; its NaN are missing in the mask too and do not count towards the rate.
     missing_rate : float
         Expected share of missing entries, the same in every column.
-    strength : float
+    strength : float, default=2.0
         Slope of the logistic curve per standard deviation of the column: large values go missing
         more, with a negative slope small ones.
     random_state : int, Generator or None
@@ -273,10 +269,9 @@ def apply(X: ArrayLike, mask: ArrayLike) -> NDArray[np.floating]:
            [ 3.,  4.]])
     """
     X = np.asarray(X)
-    mask = _as_mask(mask, X.shape)
     dtype = np.float32 if X.dtype == np.float32 else np.float64
     holed: NDArray[np.floating] = X.astype(dtype)
-    holed[~mask] = np.nan
+    holed[~as_mask(mask, X.shape)] = np.nan
     return holed
 
 
@@ -297,10 +292,8 @@ def hide(mask: ArrayLike, share: float, *, random_state: Seed = None) -> tuple[M
 
     Returns
     -------
-    visible : ndarray of bool, shape (n, m)
-        What is still observed.
-    hidden : ndarray of bool, shape (n, m)
-        What was set aside; together they are `mask`.
+    visible, hidden : ndarray of bool, shape (n, m)
+        What is still observed, and what was set aside; together they are `mask`.
 
     Examples
     --------
@@ -308,7 +301,7 @@ def hide(mask: ArrayLike, share: float, *, random_state: Seed = None) -> tuple[M
     >>> int(visible.sum()), int(hidden.sum())
     (16, 4)
     """
-    mask = _as_mask(mask)
+    mask = as_mask(mask)
     rng = np.random.default_rng(random_state)
     spare = np.flatnonzero(mask & ~_one_per_row(mask, rng) & ~_one_per_row(mask.T, rng).T)
     count = min(round(_as_share(share, "share") * np.count_nonzero(mask)), spare.size)
@@ -330,26 +323,23 @@ def _fill_empty_rows(mask: Mask, rng: np.random.Generator) -> None:
 def _one_per_row(mask: Mask, rng: np.random.Generator) -> Mask:
     """Keep one random entry of each row that has any."""
     ranks = np.where(mask, rng.random(mask.shape, dtype=np.float32), np.float32(-1))
-    first = np.zeros(mask.shape, dtype=bool)
-    np.put_along_axis(first, ranks.argmax(axis=1)[:, None], True, axis=1)
-    return first & mask
+    return mask & (np.arange(mask.shape[1]) == ranks.argmax(axis=1)[:, None])
 
 
 def _lost_by_value(
     values: NDArray[np.float64], losable: Mask, rate: float, strength: float, random_state: Seed
 ) -> Mask:
-    """Draw what is lost: a logistic curve of the standardised values, calibrated per column."""
+    """Draw what is lost: a logistic curve of the standardized values, calibrated per column."""
     probability = np.zeros(values.shape)
     for j, rows in enumerate(losable.T):
         if rows.any():
             v = values[rows, j]
-            score = strength * (v - v.mean()) / (v.std() or 1.0)
-            probability[rows, j] = _calibrated(score, rate)
+            probability[rows, j] = _calibrated(strength * (v - v.mean()) / (v.std() or 1.0), rate)
     return np.random.default_rng(random_state).random(values.shape) < probability
 
 
 def _calibrated(score: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
-    """Logistic probabilities of the scores, shifted so that their mean is `rate`."""
+    """Return logistic probabilities of the scores, shifted so that their mean is `rate`."""
     if rate in (0.0, 1.0):
         return np.full(score.shape, rate)
     # At these ends every probability lies on one side of the rate; 1 is room for rounding.
@@ -376,7 +366,8 @@ def _as_data(X: ArrayLike) -> tuple[NDArray[np.float64], Mask]:
     return X, ~np.isnan(X)
 
 
-def _as_mask(mask: ArrayLike, shape: tuple[int, ...] | None = None) -> Mask:
+def as_mask(mask: ArrayLike, shape: tuple[int, ...] | None = None) -> Mask:
+    """Return a mask as an array; raise where it is none, or of another shape."""
     mask = np.asarray(mask)
     if mask.dtype != np.bool_:
         raise ValueError(

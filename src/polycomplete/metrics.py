@@ -4,7 +4,7 @@ The measures of a completion take the truth, the completed matrix and the mask (
 observed; rows are samples) and look at the missing entries only. Missing entries whose truth is
 unknown (NaN or infinite in ``X_true``) are left out. ``min_observed`` restricts a measure to rows
 with at least that many observed entries: a row with fewer of them than the data have dimensions is
-beyond any method, and a handful of such rows can rule the total.
+beyond any method, and a handful of such rows can dominate the total.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
-from polycomplete.masks import _as_mask
+from polycomplete.masks import as_mask
 from polycomplete.scaling import column_spread, is_constant
 
 __all__ = [
@@ -36,14 +36,12 @@ def rse(
 
     Parameters
     ----------
-    X_true : array-like, shape (n, m)
-        The complete truth; NaN where it is unknown.
-    X_completed : array-like, shape (n, m)
-        The completed matrix.
+    X_true, X_completed : array-like, shape (n, m)
+        The truth, NaN where it is unknown, and the completed matrix.
     mask : array-like of bool, shape (n, m)
         True where an entry was observed.
-    min_observed : int
-        Look only at rows with at least this many observed entries.
+    min_observed : int, default=0
+        Only rows with at least so many observed entries count.
 
     Returns
     -------
@@ -65,18 +63,16 @@ def rae(
 ) -> float:
     """Relative absolute error: sum of absolute errors over that of the truth, on missing entries.
 
-    Less than `rse` it is ruled by a few columns of large scale.
+    A few columns of large scale dominate it less than `rse`.
 
     Parameters
     ----------
-    X_true : array-like, shape (n, m)
-        The complete truth; NaN where it is unknown.
-    X_completed : array-like, shape (n, m)
-        The completed matrix.
+    X_true, X_completed : array-like, shape (n, m)
+        The truth, NaN where it is unknown, and the completed matrix.
     mask : array-like of bool, shape (n, m)
         True where an entry was observed.
-    min_observed : int
-        Look only at rows with at least this many observed entries.
+    min_observed : int, default=0
+        Only rows with at least so many observed entries count.
 
     Returns
     -------
@@ -98,20 +94,17 @@ def nrmse(
 ) -> float:
     """Root mean squared error with every column in units of its standard deviation.
 
-    Filling in the true column means scores about 1. The standard deviation is that of the known
-    entries of the whole true column (all rows, divisor n). Columns that are constant up to
-    rounding, with a deviation below 1e-12 times the largest entry of `X_true`, are left out.
+    Filling in the true column means scores about 1. The deviation is that of the known entries of
+    the whole true column, with divisor n. Columns that are constant up to rounding are left out.
 
     Parameters
     ----------
-    X_true : array-like, shape (n, m)
-        The complete truth; NaN where it is unknown.
-    X_completed : array-like, shape (n, m)
-        The completed matrix.
+    X_true, X_completed : array-like, shape (n, m)
+        The truth, NaN where it is unknown, and the completed matrix.
     mask : array-like of bool, shape (n, m)
         True where an entry was observed.
-    min_observed : int
-        Look only at rows with at least this many observed entries.
+    min_observed : int, default=0
+        Only rows with at least so many observed entries count.
 
     Returns
     -------
@@ -147,16 +140,14 @@ def recovered_share(
 
     Parameters
     ----------
-    X_true : array-like, shape (n, m)
-        The complete truth; NaN where it is unknown.
-    X_completed : array-like, shape (n, m)
-        The completed matrix.
+    X_true, X_completed : array-like, shape (n, m)
+        The truth, NaN where it is unknown, and the completed matrix.
     mask : array-like of bool, shape (n, m)
         True where an entry was observed.
-    tol : float
+    tol : float, default=0.01
         Largest relative error of a recovered row (excluded).
-    min_observed : int
-        Look only at rows with at least this many observed entries.
+    min_observed : int, default=0
+        Only rows with at least so many observed entries count.
 
     Returns
     -------
@@ -181,15 +172,14 @@ def recovered_share(
 def _missing(
     X_true: ArrayLike, X_completed: ArrayLike, mask: ArrayLike, min_observed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    """Truth and error on the entries to measure (row by row), and where these are."""
-    truth = np.asarray(X_true, dtype=np.float64)
-    completed = np.asarray(X_completed, dtype=np.float64)
+    """Return truth and error on the entries to measure (row by row), and where these are."""
+    truth, completed = (np.asarray(X, dtype=np.float64) for X in (X_true, X_completed))
     if truth.ndim != 2 or truth.shape != completed.shape:
         raise ValueError(
             f"X_true and X_completed must be matrices of one shape, not {truth.shape} and "
             f"{completed.shape}; pass the same rows and columns of both."
         )
-    observed = _as_mask(mask, truth.shape)
+    observed = as_mask(mask, truth.shape)
     cells = ~observed & np.isfinite(truth)
     cells &= (np.count_nonzero(observed, axis=1) >= min_observed)[:, None]
     if np.isnan(completed[cells]).any():
@@ -198,9 +188,7 @@ def _missing(
 
 
 def _ratio(part: float, whole: float) -> float:
-    if part == 0:
-        return 0.0
-    return part / whole if whole > 0 else float("inf")
+    return 0.0 if part == 0 else part / whole if whole > 0 else float("inf")
 
 
 def classification_error(y_true: ArrayLike, y_pred: ArrayLike) -> float:
@@ -208,10 +196,8 @@ def classification_error(y_true: ArrayLike, y_pred: ArrayLike) -> float:
 
     Parameters
     ----------
-    y_true : array-like, shape (n,)
-        True labels.
-    y_pred : array-like, shape (n,)
-        Predicted labels.
+    y_true, y_pred : array-like, shape (n,)
+        True and predicted labels.
 
     Returns
     -------
@@ -244,8 +230,8 @@ def expected_calibration_error(
         Of each class; rows sum to one.
     classes : array-like, shape (c,), optional
         The label of each column; by default 0 … c − 1.
-    bins : int
-        How many bins there are between 0 and 1.
+    bins : int, default=10
+        Number of bins between 0 and 1.
 
     Returns
     -------
@@ -268,8 +254,7 @@ def expected_calibration_error(
     sure = chances.max(axis=1)
     right = named[chances.argmax(axis=1)] == true
     place = np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], sure)  # an upper end is included
-    excess = np.bincount(place, weights=sure - right)
-    return float(np.abs(excess).sum() / true.size)
+    return float(np.abs(np.bincount(place, weights=sure - right)).sum() / true.size)
 
 
 def clustering_error(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
@@ -280,10 +265,8 @@ def clustering_error(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 
     Parameters
     ----------
-    labels_true : array-like, shape (n,)
-        True labels.
-    labels_pred : array-like, shape (n,)
-        Cluster labels.
+    labels_true, labels_pred : array-like, shape (n,)
+        True and cluster labels.
 
     Returns
     -------
@@ -316,7 +299,7 @@ def _labels(true: ArrayLike, predicted: ArrayLike) -> tuple[NDArray, NDArray]:
 def _chances(
     y_true: ArrayLike, probabilities: ArrayLike, classes: ArrayLike | None
 ) -> tuple[NDArray, NDArray[np.float64], NDArray]:
-    """Return labels, probabilities and the label of each column, all of them fitting."""
+    """Return labels, probabilities and the label of each column, checked."""
     true, chances = np.asarray(y_true), np.asarray(probabilities, dtype=np.float64)
     if true.ndim != 1 or chances.ndim != 2 or len(true) != len(chances):
         raise ValueError(

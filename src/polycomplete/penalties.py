@@ -161,21 +161,17 @@ def _positions(eigenvalues: Array, rule: Callable[[Array], Array]) -> Array:
 def linear_rank(X: np.ndarray, mask: np.ndarray) -> int:
     """Estimate how many linear directions the observed entries surely span.
 
-    It is the participation ratio ``(Σμ)²/Σμ²`` of the eigenvalues μ of the second-moment matrix
-    taken over pairs of observed entries, rounded. Small directions hardly count, so the estimate
-    errs towards too few, which is the safe side for :class:`Skip`.
+    It is the rounded participation ratio ``(Σμ)²/Σμ²`` of the eigenvalues μ of the second moments
+    of pairs of observed entries. It errs towards too few, the safe side for :class:`Skip`.
 
     Parameters
     ----------
-    X : array of shape (n, m)
-        The data; missing entries may hold any finite number.
-    mask : boolean array of shape (n, m)
-        True where observed.
+    X, mask : array of shape (n, m)
+        The data, any finite number where missing; True where observed.
 
     Returns
     -------
     int
-        Between 1 and m.
 
     Examples
     --------

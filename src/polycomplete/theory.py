@@ -1,12 +1,9 @@
 """What the theory of polynomial matrix completion says, as plain numbers.
 
-Ranks and counts say how much must be observed; bounds, how well polynomials of a given degree
-follow smooth maps and RBF kernels.
-
-Notation: ``n`` samples with ``m`` features each lie on ``k`` surfaces, the images of ``d`` latent
-variables under polynomials of degree ``alpha``. ``phi`` lists all monomials of degree at most ``q``
-of a sample, and ``rank_phi`` is the rank of ``phi(X)``. The paper writes p for alpha in places,
-and its matrices are the transposes of ours.
+``n`` samples with ``m`` features each lie on ``k`` surfaces, the images of ``d`` latent variables
+under polynomials of degree ``alpha``. ``phi`` lists all monomials of degree at most ``q`` of a
+sample, and ``rank_phi`` is the rank of ``phi(X)``. The paper (Fan, Zhang & Udell, AAAI 2020) writes
+p for alpha in places, and its matrices are the transposes of ours.
 """
 
 import math
@@ -39,7 +36,9 @@ _Map = Callable[[np.ndarray], np.ndarray]
 
 
 def rank_bound(d: int, alpha: int, m: int, n: int, k: int = 1) -> int:
-    """Bound the rank of X: min(k C(d + alpha, alpha), m, n).
+    """Bound the rank of X: min(k C(d + alpha, alpha), m, n), the paper's Lemma 1.
+
+    Polynomials with random coefficients attain it.
 
     Parameters
     ----------
@@ -49,11 +48,10 @@ def rank_bound(d: int, alpha: int, m: int, n: int, k: int = 1) -> int:
     Returns
     -------
     int
-        The bound; polynomials with random coefficients attain it.
 
     Examples
     --------
-    The three worked examples of the paper:
+    The paper's Examples 1, 2 and 3:
 
     >>> rank_bound(d=2, alpha=3, m=10, n=50)
     10
@@ -66,7 +64,7 @@ def rank_bound(d: int, alpha: int, m: int, n: int, k: int = 1) -> int:
 
 
 def rank_phi_bound(d: int, alpha: int, q: int, m: int, n: int, k: int = 1) -> int:
-    """Bound the rank of phi(X): min(k C(d + alpha q, alpha q), C(m + q, q), n).
+    """Bound the rank of phi(X): min(k C(d + alpha q, alpha q), C(m + q, q), n), Lemma 1.
 
     Parameters
     ----------
@@ -76,11 +74,10 @@ def rank_phi_bound(d: int, alpha: int, q: int, m: int, n: int, k: int = 1) -> in
     Returns
     -------
     int
-        The bound.
 
     Examples
     --------
-    The paper's examples, which all come out as printed; the last two go on in `r_tilde`:
+    The paper's Examples 1, 2 and 3; the last two go on in `r_tilde`:
 
     >>> rank_phi_bound(d=2, alpha=3, q=2, m=10, n=50)
     28
@@ -95,10 +92,8 @@ def rank_phi_bound(d: int, alpha: int, q: int, m: int, n: int, k: int = 1) -> in
 def rank_phi_additive(d: int, alpha: int, q: int, k: int = 1) -> int:
     """Count the rank of phi(X) for maps without cross terms, such as the paper's generator.
 
-    If x is linear in the powers z_i, ..., z_i^alpha of single latent variables, each factor z_i^a
-    of a monomial costs ceil(a / alpha) of the q factors that phi may multiply. So the monomial
-    z_1^a_1 ... z_d^a_d appears exactly when sum ceil(a_i / alpha) <= q, and
-    sum_t C(d, t) C(q, t) alpha^t of them do, t being the number of variables present.
+    The monomial z_1^a_1 ... z_d^a_d appears exactly when sum ceil(a_i / alpha) <= q, because each
+    factor z_i^a costs ceil(a / alpha) of the q factors of phi; sum_t C(d, t) C(q, t) alpha^t do.
 
     Parameters
     ----------
@@ -109,12 +104,12 @@ def rank_phi_additive(d: int, alpha: int, q: int, k: int = 1) -> int:
     -------
     int
         k times the count. For k = 1 it is the rank, given d alpha <= m and enough samples. For
-        k > 1 it is the paper's figure; where no map has a constant term, all surfaces meet in the
-        origin and the rank is k - 1 lower.
+        k > 1 it is the paper's figure; without constant terms, all surfaces meet in the origin and
+        the rank is k - 1 lower.
 
     Examples
     --------
-    The generator of the paper, where the Lemma allows C(14, 2) = 91:
+    The generator of the paper, where Lemma 1 allows C(14, 2) = 91:
 
     >>> rank_phi_additive(d=2, alpha=4, q=3)
     73
@@ -125,7 +120,9 @@ def rank_phi_additive(d: int, alpha: int, q: int, k: int = 1) -> int:
 
 
 def r_tilde(rank_phi: int, q: int) -> int:
-    """Return the smallest o with C(o + q, q) >= rank_phi.
+    """Return the smallest o with C(o + q, q) >= rank_phi, of Theorem 2.
+
+    It is the dimension of the flattest data whose phi(X) can reach that rank.
 
     Parameters
     ----------
@@ -135,11 +132,10 @@ def r_tilde(rank_phi: int, q: int) -> int:
     Returns
     -------
     int
-        The dimension of the flattest data whose phi(X) can reach that rank.
 
     Examples
     --------
-    The paper's examples, d = 3, alpha = 2, q = 3 on one and on three surfaces, and its generator:
+    The paper's Examples 2 and 3, and its generator:
 
     >>> r_tilde(84, q=3), r_tilde(252, q=3), r_tilde(73, q=3)
     (6, 10, 6)
@@ -152,7 +148,7 @@ def r_tilde(rank_phi: int, q: int) -> int:
 
 
 def mnp(m: int, n: int, rank: int) -> int:
-    """Count the parameters of a matrix of given rank: (m - r) r + n r.
+    """Count the parameters of a matrix of given rank, eq. (5): (m - r) r + n r.
 
     Parameters
     ----------
@@ -162,7 +158,6 @@ def mnp(m: int, n: int, rank: int) -> int:
     Returns
     -------
     int
-        The number of parameters.
 
     Examples
     --------
@@ -177,7 +172,7 @@ def mnp(m: int, n: int, rank: int) -> int:
 
 
 def mnp_phi(m: int, n: int, q: int, rank_phi: int) -> int:
-    """Count the parameters of X among the matrices whose phi(X) has the given rank.
+    """Count the parameters of X among the matrices whose phi(X) has the given rank, eq. (4).
 
     Parameters
     ----------
@@ -217,7 +212,6 @@ def sampling_bound(m: int, n: int, q: int, rank_phi: int) -> float:
     Returns
     -------
     float
-        The rate.
 
     Examples
     --------
@@ -228,19 +222,18 @@ def sampling_bound(m: int, n: int, q: int, rank_phi: int) -> float:
 
 
 def samples_low_rank(n: int, rank: int, constant: float = 1.0) -> float:
-    """Return the entries that low-rank completion needs: constant n rank log n, for n >= m.
+    """Return the entries that low-rank completion needs, eq. (6): constant n rank log n.
 
     Parameters
     ----------
     n, rank : int
-        Samples, rank of X.
+        Samples, at least as many as features, and rank of X.
     constant : float, default=1.0
         The theory's unspecified numerical constant.
 
     Returns
     -------
     float
-        The number of observed entries.
 
     Examples
     --------
@@ -254,10 +247,10 @@ def samples_low_rank(n: int, rank: int, constant: float = 1.0) -> float:
 
 
 def samples_polynomial(n: int, m: int, q: int, rank_phi: int, constant: float = 1.0) -> float:
-    """Return the entries that polynomial completion needs: constant n r_tilde log n.
+    """Return the entries that polynomial completion needs, eq. (7): constant n r_tilde log n.
 
-    The paper conjectures this, for n >= (m - r_tilde) rank_phi / r_tilde; that is the case exactly
-    where ``mnp_phi(m, n, q, rank_phi) <= 2 * n * r_tilde(rank_phi, q)``. It is not checked here.
+    The paper conjectures this for n >= (m - r_tilde) rank_phi / r_tilde, which is not checked here:
+    it holds where ``mnp_phi(m, n, q, rank_phi) <= 2 * n * r_tilde(rank_phi, q)``.
 
     Parameters
     ----------
@@ -269,7 +262,6 @@ def samples_polynomial(n: int, m: int, q: int, rank_phi: int, constant: float = 
     Returns
     -------
     float
-        The number of observed entries.
 
     Examples
     --------
@@ -310,7 +302,7 @@ def information_limit(m: int, n: int, d: int, coefficients_per_column: int) -> f
 
 
 def polynomial_features(q: int) -> _Map:
-    """Return phi, the map from samples to their monomials of degree at most q.
+    """Return phi, the map from samples to their monomials of degree at most q (Definition 1).
 
     Parameters
     ----------
@@ -379,10 +371,10 @@ def approximation_constant(
 ) -> float:
     """Bound the error of the Taylor polynomial of f around 0 on the box |z_i| <= c_z.
 
-    The constant of the analytic-to-polynomial lemma (pass f) and of the rank Theorem (pass phi
-    after f): c_z^(order+1) / (order+1)! times the largest derivative of that order. The entry-wise
-    norm printed in the paper is too small for d > 1, where many mixed terms add up; the bound
-    holds with the derivative along the rays t -> f(t z), which is taken here.
+    The constant of Lemma 2 (pass f) and of Theorem 1 (pass phi after f): c_z^(order+1) /
+    (order+1)! times the largest derivative of that order. The entry-wise norm printed in the paper
+    is too small for d > 1, where many mixed terms add up; the bound holds with the derivative along
+    the rays t -> f(t z), which is taken here.
 
     Parameters
     ----------
@@ -394,15 +386,14 @@ def approximation_constant(
         Half the side of the box.
     n_directions, random_state : int, default=64, 0
         Number and seed of the random rays. Those through all corners of the box come on top for
-        d <= 10, and for d <= 5 those through the centres of its faces and edges.
+        d <= 10, and for d <= 5 those through the centers of its faces and edges.
 
     Returns
     -------
     float
-        The largest value over the sampled rays: for d > 1 an estimate from below, and for d > 10,
-        where corners are missed, perhaps far below. Zero for polynomials of degree at most order.
-        Rounding hides what is smaller than about 1e-8 times the largest value of f, and more than
-        that for high orders of rapidly changing maps.
+        The largest value over the sampled rays: for d > 1 an estimate from below, for d > 10
+        perhaps far below. Zero for polynomials of degree at most order. Rounding hides what is
+        smaller than about 1e-8 times the largest value of f, and more for high orders.
 
     Examples
     --------
@@ -426,13 +417,12 @@ def approximation_constant(
 
 
 def rbf_polynomial_bound(max_norm: float, sigma: float, q: int) -> float:
-    """Bound the gap between the RBF kernel and its polynomial expansion of degree q.
+    """Bound the gap between the RBF kernel and its polynomial expansion of degree q (Corollary 1).
 
     The expansion is exp(-(|x|^2 + |y|^2) / 2 sigma^2) sum_{j <= q} (x.y)^j / (sigma^(2j) j!).
-    The bound printed in the paper, exp(-min |x|^2 / sigma^2) max |x|^(q+1) / (sigma^(2(q+1))
-    (q+1)!), is false: the norm needs the power 2 (q+1), as x.y does, and the remainder of the
-    exponential cancels the factor in front. At |x| = |y| = 3, sigma = 1, q = 1 it gives .0006
-    where the gap is .9988.
+    The bound printed in the paper is false: the norm needs the power 2 (q+1), as x.y does, and the
+    remainder of the exponential cancels the factor in front. At |x| = |y| = 3, sigma = 1, q = 1 it
+    gives .0006 where the gap is .9988.
 
     Parameters
     ----------

@@ -87,7 +87,27 @@ class PathCompleter(BaseCompleter):
 
     ``_solver()`` returns a :class:`~polycomplete.solvers.PathSolver`.
 
-    The parameters are those of :class:`~polycomplete.base.BaseCompleter`.
+    Parameters
+    ----------
+    scale : {"standard", "sqrt", "range"} or None, default=None
+        How columns are scaled, from their observed entries.
+    missing_values : float, default=nan
+        A number that stands for a missing entry, besides NaN and None.
+    add_indicator : bool, default=False
+        Append columns that say which entries were missing.
+    keep_empty_features : bool, default=False
+        Keep columns without any observed entry, as zeros.
+    random_state : int, RandomState or None, default=None
+        Everything random follows from it.
+    verbose : int, default=0
+        1 shows stages, 2 every iteration, through :mod:`logging`.
+
+    Attributes
+    ----------
+    model_, result_, held_out_ : Scaled, Result, HeldOut, or None
+        What was learned, how the run went, and the held-out entries.
+    n_iter_, row_determined_, statistics_, n_samples_seen_, n_features_in_, feature_names_in_ : any
+        As those of :class:`~polycomplete.base.BaseCompleter`.
 
     Examples
     --------

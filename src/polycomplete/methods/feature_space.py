@@ -57,8 +57,8 @@ class _InFeatureSpace(Completer):
 class NLMC(_InFeatureSpace):
     """Nonlinear matrix completion: the plain Schatten-p penalty in feature space.
 
-    Fan & Chow (2018). The paper's R₁, PMC without weights. Parameters that are not listed here
-    are those of :class:`~polycomplete.Completer`, as are the attributes.
+    Minimizes R₁(φ(X̂)) = Σ σᵢᵖ(φ(X̂)) = Tr(𝒦(X̂)^(p/2)), eqs. (9) and (12) of [2]_, over the missing
+    entries: :class:`PMC` without weights.
 
     Parameters
     ----------
@@ -67,6 +67,69 @@ class NLMC(_InFeatureSpace):
     p : "auto" or float, default="auto"
         The power of the penalty, at most 1. "auto" is −½, or the paper's ½ with
         :class:`~polycomplete.solvers.AdamPlus`.
+    scale : {"auto", "standard", "sqrt", "range"} or None, default="auto"
+        How columns are scaled, from their observed entries: by their standard deviation, its
+        square root, or their range. "auto" chooses between the first two on held-out entries,
+        unless all columns have a similar spread.
+    smoothing : "auto" or float, default="auto"
+        The last smoothing γ, relative to the mean of k(x, x): how far from the surface rows may
+        stay. "auto" chooses it on held-out entries.
+    noise : float, optional
+        λ of the noisy formulation, eq. (3): observed entries may move and pay λ/2 (x̂ − x)² in
+        scaled units. ``fit_transform`` returns them as given, ``residual_`` how far they moved.
+    solver : Exact, Landmark, AdamPlus or another Solver, optional
+        How the missing entries move. By default ``Exact()`` up to 400 rows and with ``noise``,
+        and else ``Landmark()``.
+    missing_values : float, default=nan
+        A number that stands for a missing entry, besides NaN and None.
+    add_indicator : bool, default=False
+        Append columns that say which entries were missing.
+    keep_empty_features : bool, default=False
+        Keep columns without any observed entry, as zeros.
+    n_jobs : int, default=-1
+        Number of cores that complete rows; −1 takes all of them. The result is the same.
+    device : str, optional
+        "cpu", "cuda" or "auto": where rows are completed and ``Exact`` computes its objective.
+    random_state : int, RandomState or None, default=None
+        Chooses the entries that are held out.
+    verbose : int, default=0
+        1 shows stages, 2 every iteration, through :mod:`logging`.
+
+    Attributes
+    ----------
+    model_ : SurfaceModel or None
+        The learned surface; None where no column varies.
+    result_ : Result or None
+        Objective history, iterations, seconds and stop reason.
+    n_iter_ : int
+        Iterations of the solver.
+    solver_, scale_, smoothing_ : Solver, str or None, float
+        What was used.
+    cell_std_ : ndarray of shape (n_samples, n_features)
+        Estimated standard deviation of each completed cell, 0 where observed.
+    row_determined_ : ndarray of bool, shape (n_samples,)
+        False for rows of the fit that their observed entries do not determine.
+    residual_ : ndarray of shape (n_samples, n_features)
+        With ``noise``: observed minus moved value, 0 on missing entries.
+    held_out_ : HeldOut or None
+        Held-out entries, with their completions; None where nothing was chosen.
+    statistics_ : ndarray of shape (n_features,)
+        Mean of the observed entries of each column.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of columns seen by ``fit``, and their names where X had any.
+    n_samples_seen_ : int
+        Number of rows that were learned from, or that those were drawn from.
+
+    See Also
+    --------
+    PMC : With weights that charge the small singular values most.
+    Completer : Any kernel, penalty and solver.
+
+    References
+    ----------
+    .. [1] J. Fan and T. W. S. Chow (2018). Non-linear matrix completion. Pattern Recognition 77.
+    .. [2] J. Fan, Y. Zhang and M. Udell (2020). Polynomial matrix completion for missing data
+       imputation and transductive learning. AAAI.
 
     Examples
     --------
@@ -85,9 +148,11 @@ class NLMC(_InFeatureSpace):
 class PMC(_InFeatureSpace):
     """Polynomial matrix completion: charge the small singular values in feature space most.
 
-    Fan, Zhang & Udell (2020). Fills the holes of data whose rows lie on one or several curved
-    surfaces of low dimension. Nothing has to be said about their number or dimension. Parameters
-    that are not listed here are those of :class:`~polycomplete.Completer`, as are the attributes.
+    Fills the holes of data whose rows lie on one or several curved surfaces of low dimension;
+    nothing has to be said about their number or dimension. It relaxes the rank of φ(X̂), problem
+    (2) of [1]_, by a weighted Schatten-p penalty: R₃, eq. (11), for PMC-W, and R₂, eq. (10), for
+    PMC-S. Lemmas 3 and 4 there give both in terms of the kernel matrix. Rows without any observed
+    entry get the column means; columns without any are dropped.
 
     Parameters
     ----------
@@ -101,6 +166,71 @@ class PMC(_InFeatureSpace):
     p : "auto" or float, default="auto"
         The power of the penalty, at most 1. "auto" is −½, or the paper's ½ with
         :class:`~polycomplete.solvers.AdamPlus`.
+    scale : {"auto", "standard", "sqrt", "range"} or None, default="auto"
+        How columns are scaled, from their observed entries: by their standard deviation, its
+        square root, or their range. "auto" chooses between the first two on held-out entries,
+        unless all columns have a similar spread.
+    smoothing : "auto" or float, default="auto"
+        The last smoothing γ, relative to the mean of k(x, x): how far from the surface rows may
+        stay. "auto" chooses it on held-out entries.
+    noise : float, optional
+        λ of the noisy formulation, eq. (3): observed entries may move and pay λ/2 (x̂ − x)² in
+        scaled units. ``fit_transform`` returns them as given, ``residual_`` how far they moved.
+    solver : Exact, Landmark, AdamPlus or another Solver, optional
+        How the missing entries move. By default ``Exact()`` up to 400 rows and with ``noise``,
+        and else ``Landmark()``.
+    missing_values : float, default=nan
+        A number that stands for a missing entry, besides NaN and None.
+    add_indicator : bool, default=False
+        Append columns that say which entries were missing.
+    keep_empty_features : bool, default=False
+        Keep columns without any observed entry, as zeros.
+    n_jobs : int, default=-1
+        Number of cores that complete rows; −1 takes all of them. The result is the same.
+    device : str, optional
+        "cpu", "cuda" or "auto": where rows are completed and ``Exact`` computes its objective.
+    random_state : int, RandomState or None, default=None
+        Chooses the entries that are held out.
+    verbose : int, default=0
+        1 shows stages, 2 every iteration, through :mod:`logging`.
+
+    Attributes
+    ----------
+    model_ : SurfaceModel or None
+        The learned surface; None where no column varies.
+    result_ : Result or None
+        Objective history, iterations, seconds and stop reason.
+    n_iter_ : int
+        Iterations of the solver.
+    solver_, scale_, smoothing_ : Solver, str or None, float
+        What was used.
+    cell_std_ : ndarray of shape (n_samples, n_features)
+        Estimated standard deviation of each completed cell, 0 where observed.
+    row_determined_ : ndarray of bool, shape (n_samples,)
+        False for rows of the fit that their observed entries do not determine.
+    residual_ : ndarray of shape (n_samples, n_features)
+        With ``noise``: observed minus moved value, 0 on missing entries.
+    held_out_ : HeldOut or None
+        Held-out entries, with their completions; None where nothing was chosen.
+    statistics_ : ndarray of shape (n_features,)
+        Mean of the observed entries of each column.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of columns seen by ``fit``, and their names where X had any.
+    n_samples_seen_ : int
+        Number of rows that were learned from, or that those were drawn from.
+
+    See Also
+    --------
+    NLMC : The same without weights.
+    Completer : Any kernel, penalty and solver.
+    TableCompleter : Columns of all kinds.
+
+    References
+    ----------
+    .. [1] J. Fan, Y. Zhang and M. Udell (2020). Polynomial matrix completion for missing data
+       imputation and transductive learning. AAAI. Theorem 1 and Lemma 1 say when φ(X) has low
+       rank, Theorem 2 how many entries that takes; Algorithm 1 is
+       :class:`~polycomplete.solvers.AdamPlus`.
 
     Examples
     --------
@@ -157,9 +287,9 @@ class PMC(_InFeatureSpace):
 class VMC(Completer):
     """Variety-based matrix completion: rows that satisfy polynomial equations of low degree.
 
-    Ongie, Willett, Nowak & Balzano (2017). The Schatten-½ penalty of the monomials up to a degree,
-    minimized under a shrinking smoothing. Parameters that are not listed here are those of
-    :class:`~polycomplete.Completer`, as are the attributes.
+    The Schatten-½ penalty of the monomials up to a degree [1]_, minimized under a shrinking
+    smoothing: R₁ of eq. (9) in [2]_ with a polynomial kernel. VMC-2 and VMC-3 there are the
+    degrees 2 and 3.
 
     Parameters
     ----------
@@ -171,6 +301,70 @@ class VMC(Completer):
         ``scale=None``.
     p : float, default=0.5
         The power of the penalty, at most 1.
+    scale : {"auto", "standard", "sqrt", "range"} or None, default="auto"
+        How columns are scaled, from their observed entries: by their standard deviation, its
+        square root, or their range. "auto" chooses between the first two on held-out entries,
+        unless all columns have a similar spread.
+    smoothing : "auto" or float, default="auto"
+        The last smoothing γ, relative to the mean of k(x, x): how far from the surface rows may
+        stay. "auto" chooses it on held-out entries.
+    noise : float, optional
+        λ of the noisy formulation, eq. (3): observed entries may move and pay λ/2 (x̂ − x)² in
+        scaled units. ``fit_transform`` returns them as given, ``residual_`` how far they moved.
+    solver : Exact, Landmark, AdamPlus or another Solver, optional
+        How the missing entries move. By default ``Exact()`` up to 400 rows and with ``noise``,
+        and else ``Landmark()``.
+    missing_values : float, default=nan
+        A number that stands for a missing entry, besides NaN and None.
+    add_indicator : bool, default=False
+        Append columns that say which entries were missing.
+    keep_empty_features : bool, default=False
+        Keep columns without any observed entry, as zeros.
+    n_jobs : int, default=-1
+        Number of cores that complete rows; −1 takes all of them. The result is the same.
+    device : str, optional
+        "cpu", "cuda" or "auto": where rows are completed and ``Exact`` computes its objective.
+    random_state : int, RandomState or None, default=None
+        Chooses the entries that are held out.
+    verbose : int, default=0
+        1 shows stages, 2 every iteration, through :mod:`logging`.
+
+    Attributes
+    ----------
+    model_ : SurfaceModel or None
+        The learned surface; None where no column varies.
+    result_ : Result or None
+        Objective history, iterations, seconds and stop reason.
+    n_iter_ : int
+        Iterations of the solver.
+    solver_, scale_, smoothing_ : Solver, str or None, float
+        What was used.
+    cell_std_ : ndarray of shape (n_samples, n_features)
+        Estimated standard deviation of each completed cell, 0 where observed.
+    row_determined_ : ndarray of bool, shape (n_samples,)
+        False for rows of the fit that their observed entries do not determine.
+    residual_ : ndarray of shape (n_samples, n_features)
+        With ``noise``: observed minus moved value, 0 on missing entries.
+    held_out_ : HeldOut or None
+        Held-out entries, with their completions; None where nothing was chosen.
+    statistics_ : ndarray of shape (n_features,)
+        Mean of the observed entries of each column.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of columns seen by ``fit``, and their names where X had any.
+    n_samples_seen_ : int
+        Number of rows that were learned from, or that those were drawn from.
+
+    See Also
+    --------
+    LADMC : For unions of subspaces.
+    PMC : With a kernel that has no degree.
+
+    References
+    ----------
+    .. [1] G. Ongie, R. Willett, R. D. Nowak and L. Balzano (2017). Algebraic variety models for
+       high-rank matrix completion. ICML.
+    .. [2] J. Fan, Y. Zhang and M. Udell (2020). Polynomial matrix completion for missing data
+       imputation and transductive learning. AAAI.
 
     Examples
     --------

@@ -1,21 +1,37 @@
-"""The report of a completion: a plain summary first, then a page, text and JSON of it."""
+"""The report of a completion: a plain summary first; page, text and JSON are renderings of it.
+
+The page needs nothing besides itself: no network, no files beside it. Names and labels come from
+the data and may hold anything; the template escapes all of it. The page also forbids itself every
+script and style but its own two, by their hashes. Drawings are paths in small units of their own,
+stretched to the page, so that a histogram of 500 columns stays light.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
+import re
+from base64 import b64encode
 from collections.abc import Sequence
+from functools import cache
 from html import escape
+from itertools import groupby, pairwise
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from polycomplete._optional import need
 from polycomplete.files.whole import written_whole
-from polycomplete.report.findings import LETTERS, clean, main_points, unknown
-from polycomplete.report.page import page_of
+from polycomplete.report import findings
+from polycomplete.report.findings import LETTERS, clean
 from polycomplete.report.summary import summarize
 
 __all__ = ["Report"]
+
+#: Columns that the page lists, at most (the JSON has all of them), and shades of its map.
+COLUMNS, SHADES = 1000, 5
 
 
 class Report:
@@ -60,6 +76,10 @@ class Report:
         ``rows_from``, where these numbers begin (None where they are no numbers); ``findings``,
         the main points in sentences, remarks among them; ``notes``, what is not known.
 
+    See Also
+    --------
+    polycomplete.diagnostics : Single pictures, for papers.
+
     Examples
     --------
     >>> from polycomplete import LRMC
@@ -89,16 +109,13 @@ class Report:
         made["method"] = clean(method or made["method"])
         made["reproduce"]["command"] = command
         start = 0 if row_labels is None else 1 if row_word in ("line", "row") else None
-        made |= {"seconds": seconds, "rows_by": clean(row_word, LETTERS), "rows_from": start}
+        made |= {"seconds": seconds, "rows_by": clean(row_word, LETTERS // 2), "rows_from": start}
         loose = made["undetermined_rows"] or {"first": []}
         for entry in (*made["uncertain_cells"], *loose["first"]):
             label = entry["row"] if row_labels is None else row_labels[entry["row"]]
-            entry["row"] = int(label) if isinstance(label, Integral) else clean(label, LETTERS)
-        made["findings"] = [
-            *main_points(made),
-            *({"level": "note", "text": one} for one in remarks),
-        ]
-        made["notes"] = unknown(made)
+            entry["row"] = int(label) if isinstance(label, Integral) else clean(label, LETTERS // 2)
+        notes = [{"level": "note", "text": text} for text in remarks]
+        made |= {"findings": findings.main_points(made) + notes, "notes": findings.unknown(made)}
         self.summary: dict[str, Any] = made
 
     def html(self) -> str:
@@ -111,43 +128,40 @@ class Report:
 
     def text(self) -> str:
         """Return the main points and what is not known, one sentence a line."""
-        points = [finding["text"] for finding in self.summary["findings"]]
+        points = [point["text"] for point in self.summary["findings"]]
         return "\n".join([*points, *self.summary["notes"]])
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write the report into a file: a page (.html), JSON (.json) or text (.txt).
-
-        The file appears whole or not at all; one of that name is replaced.
+        """Write the report into a file, whole or not at all; one of that name is replaced.
 
         Parameters
         ----------
         path : str or path
-            Its ending says what is written.
+            Its ending says what is written: a page (.html), JSON (.json) or text (.txt).
         """
         content = self.render(path).encode("utf-8")
         with written_whole(path, force=True) as file:
             file.write(content)
 
     def render(self, path: str | PathLike[str]) -> str:
-        """Return what a file of some name holds: a page (.html), JSON (.json) or text (.txt).
+        """Return what a file of some name holds.
 
         Parameters
         ----------
         path : str or path
-            Its ending counts.
+            Its ending counts: .html, .json or .txt.
 
         Returns
         -------
         str
         """
+        kinds = {".html": self.html, ".htm": self.html, ".json": self.json, ".txt": self.text}
         kind = Path(path).suffix.lower()
-        if kind in (".html", ".htm"):
-            return self.html()
-        if kind == ".json":
-            return self.json()
-        if kind == ".txt":
-            return self.text() + "\n"
-        raise ValueError(f"{path} must end with .html, .json or .txt, which says what to write.")
+        if kind not in kinds:
+            raise ValueError(
+                f"{path} must end with .html, .json or .txt, which says what to write."
+            )
+        return kinds[kind]() + ("\n" if kind == ".txt" else "")
 
     def _repr_html_(self) -> str:
         """Show the page in a notebook, in a frame of its own so that styles do not mix."""
@@ -162,3 +176,65 @@ class Report:
         table = self.summary["table"]
         size = f"{table['rows']} rows and {table['columns']} columns"
         return f"<report of {self.summary['method']} on {size}>"
+
+
+def page_of(summary: dict[str, Any]) -> str:
+    """Return a summary as a page of HTML."""
+    names, tiles = [column["name"] for column in summary["columns"]], summary["table"]["tiles"]
+    drawn, blocks = missing_map(tiles), block_names(names, len(tiles[0]))
+    return _template().render(report=summary, map=drawn, blocks=blocks, most_columns=COLUMNS)
+
+
+@cache
+def _template() -> Any:
+    jinja2 = need("jinja2", "report", "The page of a report (not its text or JSON)")
+    loader = jinja2.PackageLoader("polycomplete.report", "template")
+    strict = {"autoescape": True, "undefined": jinja2.StrictUndefined}
+    environment = jinja2.Environment(loader=loader, trim_blocks=True, lstrip_blocks=True, **strict)
+    words = (findings.number, findings.percent, findings.counted, findings.formatted)
+    shapes = (*words, steps, isolated, digest)
+    environment.filters |= {shape.__name__: shape for shape in shapes}
+    own = {name: loader.get_source(environment, f"page.{name}")[0] for name in ("css", "js")}
+    return environment.get_template("page.html", globals=own)
+
+
+def isolated(text: str) -> str:
+    """Put invisible marks around quoted names, so that none of them turns the sentence."""
+    return re.sub("“(.*?)”", "“\u2068\\1\u2069”", text)
+
+
+def digest(text: str) -> str:
+    """Return the hash by which a content security policy knows a script or style."""
+    return "sha256-" + b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def block_names(names: list[str], width: int) -> list[str]:
+    """Return for each column of tiles the names of the columns in it."""
+    edges = [len(names) * i // max(width, 1) for i in range(width + 1)]
+    ends = [(names[begin], names[end - 1]) for begin, end in pairwise(edges)]
+    return [" … ".join(dict.fromkeys(pair)) for pair in ends]
+
+
+def missing_map(tiles: list[list[float]]) -> dict[str, Any]:
+    """Return the map of what is missing, given the share of it by blocks of rows and columns.
+
+    That is: paths of the tiles of each shade; the share missing of each column and of each row.
+    """
+    paths = [""] * (SHADES + 1)
+    for y, line in enumerate(tiles):
+        x = 0
+        for shade, run in groupby(math.ceil(share * SHADES - 1e-6) for share in line):
+            length = len(list(run))
+            paths[shade] += f"M{x} {y}h{length}v1h-{length}z"
+            x += length
+    columns = [sum(column) / len(tiles) for column in zip(*tiles, strict=True)]
+    rows = [sum(line) / max(len(line), 1) for line in tiles]
+    return {"shades": paths[1:], "columns": columns, "rows": rows}
+
+
+def steps(counts: list[int], height: float = 10.0) -> str:
+    """Return the outline of a histogram, one unit for each bin, as high as its fullest bin."""
+    most = max(counts, default=0)
+    tops = [round(height - height * count / (most or 1), 1) for count in counts]
+    path = "".join(f"V{top:g}H{x}" for x, top in enumerate(tops, 1))
+    return f"M0 {height:g}{path}V{height:g}" if most else ""

@@ -1,52 +1,43 @@
-"""The columns of any table, one at a time: numbers, days or labels, and what is said of them.
-
-Even a large table needs no second copy.
-"""
+"""The columns of a report: cells before and after, what the fit knows of them, and their error."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
 from numbers import Real
 from typing import Any, NamedTuple
 
 import narwhals.stable.v1 as nw
 import numpy as np
+from scipy.stats import binomtest
 
 from polycomplete.frames import is_missing, to_matrix
-from polycomplete.report.findings import clean
+from polycomplete.report.findings import LETTERS, clean
+from polycomplete.scaling import column_spread
 from polycomplete.tables.cells import SECONDS, key, present, ticks, unit_of
+from polycomplete.tables.codecs import Number
 
-DAY = 86400.0  # seconds
-#: Bins of a histogram; labels that are named, at most, and their letters.
-BINS, LABELS, LETTERS = 24, 8, 60
+BINS = 24  # of a histogram
+DAY = SECONDS["D"]
+#: Minimum number of held-out cells for an error, draws of the bootstrap, and level of intervals.
+FEWEST, DRAWS, LEVEL = 10, 999, 0.95
 
 
 class Cells(NamedTuple):
-    """The cells of a column: floats (days of dates and durations) or labels; which are there."""
+    """The cells of a column: floats (days of dates and durations) or labels; which are observed."""
 
     entries: np.ndarray
     seen: np.ndarray
     kind: str = "number"  # or "date", "duration", "text"
 
 
-#: A name, and what reads the column, as text if it is told to.
-Column = tuple[str, Callable[..., Cells]]
-
-
-def columns_of(table: Any, marker: Any = np.nan, names: Any = None) -> list[Column]:
-    """Return the columns of an array or data frame, none of which is read yet.
-
-    ``marker`` stands for a missing entry besides NaN and null; ``names`` are those of an array.
-    """
-    marker = marker if isinstance(marker, Real | str) else np.nan
+def columns_of(table: Any, names: Any = None) -> dict[str, Any]:
+    """Return the columns of an array or data frame by name; ``names`` are those of an array."""
     frame = nw.from_native(table, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
-        return [(str(series.name), partial(_of_series, series, marker))
-                for series in frame.iter_columns()]  # fmt: skip
+        return {str(series.name): series for series in frame.iter_columns()}
     try:
         array = to_matrix(table)
     except (TypeError, ValueError):  # text
@@ -55,34 +46,35 @@ def columns_of(table: Any, marker: Any = np.nan, names: Any = None) -> list[Colu
         raise ValueError(f"A table has rows and columns; got {array.ndim} dimensions.")
     if names is None or len(names) != array.shape[1]:
         names = [f"x{j}" for j in range(array.shape[1])]
-    return [(str(name), partial(_of_array, column, marker))
-            for name, column in zip(names, array.T, strict=True)]  # fmt: skip
+    return dict(zip(map(str, names), array.T, strict=True))
 
 
-def _of_series(series: Any, marker: Any, text: bool = False) -> Cells:
-    if series.dtype.is_temporal() and series.dtype != nw.Time and not text:
-        seen, unit = present(series), unit_of(series)
-        days = np.full(len(seen), np.nan)
-        days[seen] = ticks(series, seen, unit) * (SECONDS[unit] / DAY)
-        return Cells(days, seen, "duration" if series.dtype == nw.Duration else "date")
-    if (series.dtype.is_numeric() or series.dtype == nw.Boolean) and not text:
-        return _of_array(to_matrix(series.alias("x").to_frame())[:, 0], marker)
-    return _of_array(np.array(series.to_list(), dtype=object), marker, text)
-
-
-def _of_array(column: np.ndarray, marker: Any, text: bool = False) -> Cells:
+def cells_of(column: Any, marker: Any = np.nan, text: bool = False) -> Cells:
+    """Read a column; ``marker`` is missing, too, and ``text`` asks for labels."""
+    if not isinstance(column, np.ndarray):
+        dtype = column.dtype
+        if dtype.is_temporal() and dtype != nw.Time and not text:
+            seen, unit = present(column), unit_of(column)
+            days = np.full(len(seen), np.nan)
+            days[seen] = ticks(column, seen, unit) * (SECONDS[unit] / DAY)
+            return Cells(days, seen, "duration" if dtype == nw.Duration else "date")
+        if (dtype.is_numeric() or dtype == nw.Boolean) and not text:
+            column = to_matrix(column.alias("x").to_frame())[:, 0]
+        else:
+            column = np.array(column.to_list(), dtype=object)
+    marker = marker if isinstance(marker, Real | str) else np.nan
     if not text:
         with suppress(TypeError, ValueError):
             numbers = to_matrix(column[:, None])[:, 0]
-            number = numbers.dtype.type(marker if isinstance(marker, Real) else np.nan)
+            number = numbers.dtype.type(np.nan if isinstance(marker, str) else marker)
             return Cells(numbers, ~np.isnan(numbers) & (numbers != number))
     seen = np.array([not is_missing(entry) and entry != marker for entry in column], dtype=bool)
     labels = np.empty(len(column), dtype=object)
-    labels[seen] = [label_of(entry) for entry in column[seen]]
+    labels[seen] = [_label(entry) for entry in column[seen]]
     return Cells(labels, seen, "text")
 
 
-def label_of(entry: Any) -> str:
+def _label(entry: Any) -> str:
     """Return how a label is written: 1 and 1.0 are one."""
     level = key(entry)
     return str(int(level) if isinstance(level, float) and level.is_integer() else level)
@@ -119,22 +111,16 @@ def _numbers(values: np.ndarray, new: np.ndarray, kind: str) -> dict[str, Any]:
     ends = float(new.min(initial=low)), float(new.max(initial=high))
     if kind == "number" and not np.any(values % 1):
         kind = "yes/no" if (low, high) == (0, 1) else "whole number"
-    with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the largest
-        mean = float(values.mean())
-        mean = mean if math.isfinite(mean) else float(np.sum(values / len(values)))
-        spread = float(np.mean((values - mean) ** 2)) ** 0.5
+    with np.errstate(over="ignore"):  # the deviation of numbers near the largest
+        mean, spread = column_spread(values[:, None], np.ones((len(values), 1), dtype=bool))
     bins = {"edges": ends, "observed": _bins(values, *ends), "completed": _bins(new, *ends)}
     beyond = np.count_nonzero((new < low) | (new > high))
-    found = {"kind": kind, "lowest": low, "highest": high, "mean": mean, "spread": spread}
+    found = {"kind": kind, "lowest": low, "highest": high, "mean": mean[0], "spread": spread[0]}
     return found | {"histogram": bins, "beyond_range": beyond}
 
 
 def _bins(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Return how many values each bin holds.
-
-    np.histogram refuses ranges of a few units in the last place and those beyond the largest
-    number; both exist.
-    """
+    """Count values by bins, for huge and tiny ranges, too, which np.histogram refuses."""
     width = high / 2 - low / 2
     place = (values / 2 - low / 2) / width if width > 0 else np.full(len(values), 0.5)
     return np.bincount(np.minimum((BINS * place).astype(int), BINS - 1), minlength=BINS)
@@ -143,9 +129,148 @@ def _bins(values: np.ndarray, low: float, high: float) -> np.ndarray:
 def _labels(values: np.ndarray, new: np.ndarray, _: str) -> dict[str, Any]:
     """Count the most frequent labels among the observed and among the completed cells."""
     tallies = {"observed": Counter(values.tolist()), "completed": Counter(new.tolist())}
-    top = [label for label, _ in sum(tallies.values(), Counter()).most_common(LABELS)]
+    top = [label for label, _ in sum(tallies.values(), Counter()).most_common(8)]
     counts = {name: [tally[label] for label in top] for name, tally in tallies.items()}
     others = [tally.total() - sum(counts[name]) for name, tally in tallies.items()]
-    names = [clean(label, LETTERS) for label in top]
+    names = [clean(label, LETTERS // 2) for label in top]
     distinct = [len(tallies["observed"])]
     return {"labels": {"names": names, **counts, "others": others, "distinct": distinct}}
+
+
+class Fit:
+    """What a completer knows of the rows of its fit; ``same`` says whether these can be those.
+
+    It becomes False with the first column that cannot be of the fit: cells are missing elsewhere,
+    or their mean is another one.
+    """
+
+    def __init__(self, completer: Any, names: list[str], rows: int):
+        own = [str(name) for name in getattr(completer, "feature_names_in_", ())]
+        own = own if set(names) <= set(own) else names
+        means = dict(zip(own, getattr(completer, "statistics_", ()), strict=False))
+        numbers = [Number(name, "numeric", "", usual=mean) for name, mean in means.items()]
+        schema = {str(column.name): column for column in getattr(completer, "schema_", numbers)}
+        self.columns = {name: Number(name, "numeric", "") for name in names} | schema
+        self.names = names
+        self.places = [name for name, column in schema.items() if column.is_completed]
+        self.held = getattr(completer, "held_out_", None)
+        std: Any = getattr(completer, "cell_std_", None)
+        self.determined = getattr(getattr(completer, "method_", completer), "row_determined_", None)
+        self.knows = any(part is not None for part in (self.held, std, self.determined))
+        rows_agree = getattr(completer, "n_samples_seen_", None) == rows
+        self.same = self.knows and rows_agree and set(self.places) <= set(names)
+        by_name = isinstance(std, Mapping) or std is None
+        self._std = (std or {}) if by_name else dict(zip(self.places, std.T, strict=False))
+        self._proba = getattr(completer, "proba_", {})
+
+    def is_text(self, name: str) -> bool:
+        """Return whether a column is completed by labels, whatever its dtype."""
+        return self.columns[name].is_completed and not self.columns[name].is_line
+
+    def told(self, name: str, cells: Cells) -> np.ndarray:
+        """Return which cells of a column are known to the fit: not labels that it never saw."""
+        levels = {_label(level) for level in self.columns[name].levels}
+        if not (self.is_text(name) and levels):
+            return cells.seen
+        return cells.seen & np.array([label in levels for label in cells.entries], dtype=bool)
+
+    def deviation(self, name: str) -> np.ndarray | None:
+        """Return the deviation of each cell of a column, in the units of the report."""
+        column = self.columns[name]
+        found = self._std.get(column.name) if self.same else None
+        return None if found is None else found / (DAY if column.unit else 1.0)
+
+    def compare(self, name: str, cells: Cells, told: np.ndarray, column: dict[str, Any]) -> None:
+        """Note where a column cannot be one of the fit."""
+        deviation, codec = self.deviation(name), self.columns[name]
+        if deviation is not None and np.any(deviation[told] != 0):
+            self.same = False
+        if missing := self._proba.get(codec.name):
+            self.same = self.same and np.array_equal(missing.rows, np.flatnonzero(~told))
+        if self.same and cells.kind != "text" and name in self.places:
+            rounding = 1e-12 * np.nan_to_num(max(abs(column["lowest"]), abs(column["highest"])))
+            mean = _in_days(codec, codec.usual)
+            self.same = np.isclose(column["mean"], mean, 0, rounding, equal_nan=True).item()
+
+    def hidden(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return column, truth and completion of each held-out cell; of labels, their codes."""
+        if not self.same or self.held is None:
+            return np.empty(0, dtype=int), np.empty(0), np.empty(0)
+        columns = [self.columns[self.places[j]] for j in self.held.columns]
+        pairs = zip(columns, self.held.truth, self.held.completed, strict=True)
+        both = np.array([(_in_days(column, a), _in_days(column, b)) for column, a, b in pairs])
+        place = np.array([self.names.index(name) for name in self.places])
+        return place[self.held.columns], *both.reshape(-1, 2).T
+
+
+def _in_days(column: Any, number: float) -> float:
+    """Return a number of the fit as the report shows it: dates and durations in days."""
+    return (number + float(column.origin)) * (SECONDS.get(column.unit, DAY) / DAY)
+
+
+def add_errors(
+    columns: list[dict[str, Any]], at: np.ndarray, truth: np.ndarray, found: np.ndarray
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """Add its expected error to each column; return that of all numbers, and of all labels.
+
+    ``at`` are the columns of hidden cells, ``truth`` and ``found`` numbers or codes of labels.
+    Over all columns, errors count in units of each column's spread and by how many cells the column
+    lacks, and the result is relative to what filling in the mean gives for the same cells. Without
+    this comparison, columns that are nearly constant would decide, by the few cells that are not.
+    """
+    rng, errors, wrong = np.random.default_rng(0), found - truth, found != truth
+    known = [(c["mean"], c["spread"], c["missing"], _usual(c["labels"])) for c in columns]
+    mean, spread, missing, usual = np.array(known, dtype=float).reshape(-1, 4).T
+    unit, text, even = spread[at], ~np.isnan(usual)[at], np.ones(len(at))
+    usable = (unit > 0) & np.isfinite(unit) & np.isfinite(errors)
+    for j, column in enumerate(columns):
+        numbers, labels = usable & (at == j), text & (at == j)
+        error = _measured(errors[numbers] ** 2, even[numbers], rng)
+        if error:
+            error["relative"] = error["rmse"] / spread[j]
+        elif error := _wrong(wrong[labels], usual[at[labels]], even[labels]):
+            error["relative"] = error["wrong"] / (usual[j] or 1.0)
+        column["expected_error"] = error or {"cells": np.count_nonzero(at == j)}
+    # A cell counts as the missing cells of its column that it stands for.
+    counts = np.bincount(at, minlength=len(columns))
+    weights = (missing / np.maximum(counts, 1) if missing.any() else np.ones(len(columns)))[at]
+    judged = usable & (weights > 0)
+    scale = weights[judged] / unit[judged] ** 2
+    by_mean = (truth - mean[at])[judged]
+    overall = _measured(errors[judged] ** 2 * scale, by_mean**2 * scale, rng)
+    if overall is not None:
+        overall |= {"relative": overall.pop("rmse"), "level": LEVEL}
+    text &= weights > 0
+    return overall, _wrong(wrong[text], usual[at[text]], weights[text])
+
+
+def _usual(labels: dict[str, Any] | None) -> float:
+    """Return how often the most frequent label would be wrong; NaN for columns of numbers."""
+    if labels is None:
+        return np.nan
+    return 1 - max(labels["observed"]) / (sum(labels["observed"]) + labels["others"][0])
+
+
+def _wrong(wrong: np.ndarray, usual: np.ndarray, weights: np.ndarray) -> dict[str, Any] | None:
+    """Return how often labels came back wrong, with Wilson's interval; None for too few."""
+    if len(wrong) < FEWEST:
+        return None
+    share, by_mode = (float(np.average(part, weights=weights)) for part in (wrong, usual))
+    count = round(weights.sum() ** 2 / np.sum(weights**2))  # as many with equal weights
+    interval = binomtest(round(share * count), count).proportion_ci(LEVEL, method="wilson")
+    found = {"cells": len(wrong), "wrong": share, "interval": list(map(float, interval))}
+    return found | {"usual": by_mode, "level": LEVEL}
+
+
+def _measured(
+    squares: np.ndarray, usual: np.ndarray, rng: np.random.Generator
+) -> dict[str, Any] | None:
+    """Return the root mean square relative to a usual one; None where cells are too few."""
+    if len(squares) < FEWEST or not usual.any():
+        return None
+    drawn = rng.integers(len(squares), size=(DRAWS, len(squares)))
+    usually = np.maximum(usual[drawn].mean(axis=1), np.finfo(float).tiny)
+    means = squares[drawn].mean(axis=1) / usually
+    interval = np.sqrt(np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])).tolist()
+    rmse = float(np.sqrt(squares.mean() / usual.mean()))
+    return {"cells": len(squares), "rmse": rmse, "interval": interval}

@@ -12,18 +12,15 @@ from typing import Any
 
 import numpy as np
 
-#: A name longer than this is cut.
-LETTERS = 120
+LETTERS = 120  # of a name; longer ones are cut
 FARTHEST = 3e6  # days from 1970 that are still written as a date
 #: Characters that end lines or control a terminal, and such as turn the direction of what follows
 #: them or are half a pair.
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 TURNS = re.compile("[\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-#: A column that lost more than this is worth a word; so is one that came back this badly.
-MOSTLY, BADLY = 0.8, 0.9
-#: An error of hidden cells that is good news, in units of that of filling in the mean.
-WELL = 0.7
-NAMED = 5
+#: A column that lost more than MOSTLY, or came back as BADLY, is worth a word; an error below WELL
+#: is good news. Errors count in units of that of filling in the mean.
+MOSTLY, BADLY, WELL = 0.8, 0.9, 0.7
 NOT_MEASURED = (
     "The error to expect was not measured: too few known cells were hidden by this fit, or none. "
     "The command polycomplete compare measures it on your data."
@@ -64,7 +61,7 @@ def percent(share: float | None) -> str:
     return rough or f"{share:.1%}"
 
 
-def shown(value: float | str | None, kind: str = "number") -> str:
+def formatted(value: float | str | None, kind: str = "number") -> str:
     """Return a value of a column: a label, a number, days, or the date of a day since 1970."""
     if isinstance(value, str):
         return value
@@ -77,7 +74,7 @@ def shown(value: float | str | None, kind: str = "number") -> str:
 
 def main_points(summary: dict[str, Any]) -> list[dict[str, str]]:
     """Return what a reader should know first: level ("good", "note" or "warning") and text."""
-    parts = (_counts, _errors, _rows, _columns, _run)
+    parts = (_counts, _trust, _columns)
     return [{"level": level, "text": text} for part in parts for level, text in part(summary)]
 
 
@@ -91,9 +88,9 @@ def unknown(summary: dict[str, Any]) -> list[str]:
         "how certain each cell is": summary["uncertain_cells"],
         "which rows are determined by their observed cells": summary["undetermined_rows"],
     }
-    lacking = [what for what, found in parts.items() if not found]
+    lacking = "; nor ".join(what for what, found in parts.items() if not found)
     notes = [] if summary["expected_error"] or summary["wrong_labels"] else [NOT_MEASURED]
-    return notes + [f"{summary['method']} does not tell {'; nor '.join(lacking)}."] * bool(lacking)
+    return notes + [f"{summary['method']} does not tell {lacking}."] * bool(lacking)
 
 
 def _counts(summary: dict[str, Any]) -> Found:
@@ -104,7 +101,7 @@ def _counts(summary: dict[str, Any]) -> Found:
     yield "note", f"{done} ({share}) by {method}{took}."
     alone = table["missing_where_left_alone"]
     if left := sum(alone.values()):
-        where = f"in columns that are left alone ({_listed(list(alone), '{}')})"
+        where = f"in columns that are left alone ({_listed(list(alone))})"
         yield "note", f"Still missing: {counted(left, 'cell')}, {where}."
     if stuck := table["still_missing"] - left:
         yield "warning", f"Still missing: {counted(stuck, 'cell')}, which {method} left."
@@ -113,7 +110,7 @@ def _counts(summary: dict[str, Any]) -> Found:
         yield "note", f"Labels that the fit never saw stay as they are: {count} in {_named(odd)}."
 
 
-def _errors(summary: dict[str, Any]) -> Found:
+def _trust(summary: dict[str, Any]) -> Found:
     if error := summary["expected_error"]:
         low, high = error["interval"]
         said = f"{error['relative']:.2f} of that of filling in the mean ({low:.2f} to {high:.2f})"
@@ -124,14 +121,6 @@ def _errors(summary: dict[str, Any]) -> Found:
         usual = f"by the most frequent word {percent(wrong['usual'])}"
         level = _level(high / (wrong["usual"] or 1.0))
         yield level, f"Expected to be wrong: {said} filled in; {usual}."
-
-
-def _level(high: float) -> str:
-    """Return what to think of an error, in units of that of filling in the mean."""
-    return "good" if high < WELL else "note" if high < 1 else "warning"
-
-
-def _rows(summary: dict[str, Any]) -> Found:
     loose = summary["undetermined_rows"]
     if loose and summary["table"]["missing"]:
         count, verb = loose["count"], "is" if loose["count"] == 1 else "are"
@@ -139,8 +128,13 @@ def _rows(summary: dict[str, Any]) -> Found:
         yield "warning" if count else "good", f"{rows} determined by the observed cells."
 
 
+def _level(high: float) -> str:
+    """Return what to think of an error, in units of that of filling in the mean."""
+    return "good" if high < WELL else "note" if high < 1 else "warning"
+
+
 def _columns(summary: dict[str, Any]) -> Found:
-    columns = summary["columns"]
+    columns, run = summary["columns"], summary["fit"]
     usual = [column for column in columns if column["name"] in summary["fallback_columns"]]
     if usual:
         said = f"mean or most frequent value, which did better: {_named(usual)}"
@@ -153,20 +147,16 @@ def _columns(summary: dict[str, Any]) -> Found:
     if badly := [column for column in badly if column not in usual]:
         said = "hardly better than by the mean or the most frequent value"
         yield "warning", f"Hidden cells came back {said} in {_named(badly)}."
-
-
-def _run(summary: dict[str, Any]) -> Found:
-    run = summary["fit"]
     if run and not run["converged"]:
         how = f"{run['stop']}, {counted(run['iterations'], 'iteration')}"
         yield "warning", f"The solver stopped before it converged ({how})."
 
 
 def _named(columns: list[dict[str, Any]]) -> str:
-    names = _listed([column["name"] for column in columns], "“{}”")
-    return f"{'column' if len(columns) == 1 else 'columns'} {names}"
+    names = [f"“{column['name']}”" for column in columns]
+    return f"{'column' if len(columns) == 1 else 'columns'} {_listed(names)}"
 
 
-def _listed(names: list[str], quoted: str) -> str:
-    more = f" and {number(len(names) - NAMED)} more" if len(names) > NAMED else ""
-    return ", ".join(map(quoted.format, names[:NAMED])) + more
+def _listed(names: list[str], most: int = 5) -> str:
+    more = f" and {number(len(names) - most)} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

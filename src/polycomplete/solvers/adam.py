@@ -25,10 +25,14 @@ class AdamPlus(GramSolver):
         The first step size λ; it is multiplied by 0.8 after the objective rose, by 1.1 otherwise.
     tol : float, default=1e-6
         Ends the run when no entry moved further.
-    beta1, beta2, epsilon : float
-        As in Adam.
+    beta1 : float, default=0.9
+        Decay of the mean of the gradients, as in Adam.
+    beta2 : float, default=0.999
+        Decay of the mean of their squares.
+    epsilon : float, default=1e-8
+        Keeps steps finite where gradients vanish.
     eigen : {"auto", "full", "partial"}, default="auto"
-        As in :class:`~polycomplete.Exact`.
+        As in :class:`~polycomplete.Exact`: all eigenpairs, or the leading ones alone.
     max_memory : float, optional
         Bytes that may be taken; 60 % of what is free by default.
     time_limit : float, optional
@@ -36,6 +40,16 @@ class AdamPlus(GramSolver):
     callback : callable, optional
         Called with a :class:`~polycomplete.solvers.Progress` after each iteration; the run ends
         when it returns True.
+
+    See Also
+    --------
+    Exact : The same objective by Newton steps under a shrinking smoothing, the default.
+
+    References
+    ----------
+    .. [1] J. Fan, Y. Zhang and M. Udell (2020). Polynomial matrix completion for missing data
+       imputation and transductive learning. AAAI. Algorithm 1; its objective ℒ is eq. (15), the
+       gradient step eq. (16).
 
     Examples
     --------

@@ -28,7 +28,13 @@ WARM = 1e3
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told after each iteration."""
+    """What a callback is told after each iteration.
+
+    Attributes
+    ----------
+    iteration, objective, smoothing, seconds : int, float, float, float
+        Which iteration it was, its objective and smoothing, and the seconds so far.
+    """
 
     iteration: int
     objective: float
