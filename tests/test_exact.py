@@ -146,7 +146,7 @@ def test_partial_is_full_up_to_the_square_of_the_tail(p, rule, gamma, calls):
     for _ in range(calls):
         value, gradient = partial.value_and_gradient(z, gamma)
     exact, expected = full.value_and_gradient(z, gamma)
-    tail = partial.spectrum(z, gamma)[2].tail
+    tail = partial.evaluate(z, gamma).spectrum.tail
     assert tail < 0.01 * gamma
     # The penalty is concave: charging the tail its slope at zero can only be too much.
     excess = value - exact
@@ -159,7 +159,7 @@ def test_partial_with_ramp_errs_by_no_more_than_the_tail_pays(gamma):
     """One weight stands for those of the whole tail, between that of its first and 1."""
     full, z = manifold(Ramp(), 0.5)
     partial, _ = manifold(Ramp(), 0.5, "partial")
-    spectrum = partial.spectrum(z, gamma)[2]
+    spectrum = partial.evaluate(z, gamma).spectrum
     share = 1 - len(spectrum.eigenvalues) / 200
     gap = partial.value_and_gradient(z, gamma)[0] - full.value_and_gradient(z, gamma)[0]
     assert abs(gap) < share * gamma ** (0.5 / 2 - 1) * spectrum.tail
@@ -184,9 +184,9 @@ def test_frozen_weights_outlive_a_larger_block_of_pairs():
     partial.reweigh(z, 1e-1)
     full.weights = partial.weights
     assert partial.weights.shape == (200,)
-    assert len(partial.spectrum(z, 1e-1)[2].eigenvalues) == 32
+    assert len(partial.evaluate(z, 1e-1).spectrum.eigenvalues) == 32
     value, gradient = partial.value_and_gradient(z, 1e-3)
-    assert len(partial.spectrum(z, 1e-3)[2].eigenvalues) == 64
+    assert len(partial.evaluate(z, 1e-3).spectrum.eigenvalues) == 64
     exact, expected = full.value_and_gradient(z, 1e-3)
     assert value == pytest.approx(exact, rel=1e-6)
     assert distance(gradient, expected) < 1e-5
@@ -195,15 +195,16 @@ def test_frozen_weights_outlive_a_larger_block_of_pairs():
 def test_pairs_that_would_be_more_than_half_of_all_are_computed_in_full():
     assert leading_pairs(np.eye(50), 1e-3, None) is None
     problem, z = manifold(Equal(), 0.5, "partial")
-    values = problem.spectrum(z, 1e-12)[2].eigenvalues
+    values = problem.evaluate(z, 1e-12).spectrum.eigenvalues
     np.testing.assert_array_equal(
-        values, manifold(Equal(), 0.5)[0].spectrum(z, 1e-12)[2].eigenvalues
+        values, manifold(Equal(), 0.5)[0].evaluate(z, 1e-12).spectrum.eigenvalues
     )
 
 
 def test_partial_gives_the_leading_pairs_and_the_trace_of_the_rest():
     problem, z = manifold(Equal(), 0.5, "partial")
-    K, spectrum = problem.spectrum(z, 1e-1)[1:]
+    at = problem.evaluate(z, 1e-1)
+    K, spectrum = at.K, at.spectrum
     values = np.linalg.eigvalsh(K)[::-1]
     assert spectrum.vectors.shape == (200, 32)
     np.testing.assert_allclose(spectrum.vectors.T @ spectrum.vectors, np.eye(32), atol=1e-13)
@@ -213,7 +214,8 @@ def test_partial_gives_the_leading_pairs_and_the_trace_of_the_rest():
 
 def test_full_spectrum_is_descending_and_not_negative():
     problem, z = manifold(Equal(), 0.5)
-    K, spectrum = problem.spectrum(z, 1e-6)[1:]
+    at = problem.evaluate(z, 1e-6)
+    K, spectrum = at.K, at.spectrum
     assert np.all(np.diff(spectrum.eigenvalues) <= 0)
     assert spectrum.eigenvalues[-1] >= 0
     assert spectrum.tail == 0

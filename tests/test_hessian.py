@@ -10,7 +10,7 @@ from polycomplete.solvers import Exact
 from polycomplete.solvers import newton as newton_module
 from polycomplete.solvers.base import fill, stages
 from polycomplete.solvers.exact import _Run
-from polycomplete.solvers.newton import DAMPING, Newton, direction, evaluate, hessian
+from polycomplete.solvers.newton import DAMPING, Newton, direction, hessian
 from polycomplete.solvers.problem import ExactProblem, LiftProblem
 from tests import naive
 
@@ -83,7 +83,7 @@ def dense(here, problem, size, damping=0.0):
 def test_the_hessian_is_that_of_the_oracle(form, kernel, p, smoothing):
     problem, z = small(kernel, p, form=form)
     gamma = smoothing * problem.unit
-    found = dense(hessian(evaluate(problem, z, gamma), gamma, unused=0.0), problem, z.size)
+    found = dense(hessian(problem.evaluate(z, gamma), gamma, unused=0.0), problem, z.size)
     expected = oracle(problem, z, gamma)
     np.testing.assert_allclose(found, expected, atol=1e-8 * np.max(np.abs(expected)))
 
@@ -93,7 +93,7 @@ def test_the_hessian_is_that_of_the_oracle(form, kernel, p, smoothing):
 @pytest.mark.parametrize("noise", [None, 3.0])
 def test_the_hessian_is_symmetric_and_not_negative(kernel, rule, noise):
     problem, z = small(kernel, rule=rule, noise=noise)
-    H = dense(hessian(evaluate(problem, z, 0.1), 0.1), problem, z.size)
+    H = dense(hessian(problem.evaluate(z, 0.1), 0.1), problem, z.size)
     np.testing.assert_allclose(H, H.T, atol=1e-10 * np.max(np.abs(H)))
     assert np.linalg.eigvalsh(H)[0] >= -1e-10 * np.max(np.abs(H))
 
@@ -103,7 +103,7 @@ def test_the_hessian_is_symmetric_and_not_negative(kernel, rule, noise):
 @pytest.mark.parametrize("noise", [None, 3.0])
 def test_gradient_and_value_are_those_of_the_problem(kernel, rule, noise):
     problem, z = small(kernel, rule=rule, noise=noise)
-    point = evaluate(problem, z, 0.1)
+    point = problem.evaluate(z, 0.1)
     value, gradient = problem.value_and_gradient(z, 0.1)
     assert point.value(0.1) == pytest.approx(value, rel=1e-12)
     found = hessian(point, 0.1).gradient
@@ -141,7 +141,7 @@ def test_cross_is_the_second_derivative_of_the_kernel(kernel):
 def test_direction_solves_the_least_squares_problem(monkeypatch, form, noise, widest, solved):
     monkeypatch.setattr(newton_module, "WIDE", widest)
     problem, z = small(form=form, noise=noise)
-    here = hessian(evaluate(problem, z, 1.0), 1.0)
+    here = hessian(problem.evaluate(z, 1.0), 1.0)
     solve = here.inverse(DAMPING)
     V = direction(here, solve, solved)
     assert not V[~problem.free].any()
@@ -157,7 +157,7 @@ def test_blocks_are_those_of_the_hessian_where_rows_do_not_share_a_direction():
     X, mask = np.array([[1.0, 2.0, 0.5]]), np.array([[True, False, False]])
     problem = ExactProblem(X, mask, Polynomial(2, 1.0), Schatten(1.0))
     gamma = 1e3 * problem.unit  # so large that no direction is used
-    here = hessian(evaluate(problem, problem.pack(X), gamma), gamma)
+    here = hessian(problem.evaluate(problem.pack(X), gamma), gamma)
     H = dense(here, problem, 2)
     R = np.array([[0.0, 3.0, -1.0]])
     np.testing.assert_allclose(H @ here.inverse(0.0)(R)[0, 1:], R[0, 1:], rtol=1e-10)
@@ -292,8 +292,8 @@ def test_turning_all_rows_turns_gradient_and_hessian(form):
     parts = (problem.X @ Q, problem.mask, problem.kernel, problem.penalty)
     turned = pose(form, *parts, noise=1e-9)
     gamma = 1e-2 * problem.unit
-    one = hessian(evaluate(problem, problem.pack(X), gamma), gamma)
-    two = hessian(evaluate(turned, turned.pack(X @ Q), gamma), gamma)
+    one = hessian(problem.evaluate(problem.pack(X), gamma), gamma)
+    two = hessian(turned.evaluate(turned.pack(X @ Q), gamma), gamma)
     for a, b in (
         (one.gradient, two.gradient),
         (one.product(V, DAMPING), two.product(V @ Q, DAMPING)),

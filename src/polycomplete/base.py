@@ -20,6 +20,7 @@ from polycomplete.keeping import Reported, all_or_nothing
 from polycomplete.kernels import RBF
 from polycomplete.model import Fitted, Method
 from polycomplete.model_selection import HeldOut
+from polycomplete.sampling import training_rows
 from polycomplete.scaling import column_spread, is_constant
 
 __all__ = ["BaseCompleter"]
@@ -236,19 +237,40 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
 
     @all_or_nothing
     def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Learn from the rows of X, or from some of them; return matrix, mask and completion."""
         self._forget()
         matrix, mask = self._validate(X, reset=True)
         self._lies_on = name_of(X)
         self._check_params()
+        most = self._most_rows(len(mask))
         with showing(self.verbose):
-            completed = self._learn(matrix, mask)
-        return matrix, mask, completed
+            if most is None or len(mask) <= most:
+                return matrix, mask, self._solve(matrix, mask)
+            train = training_rows(mask, most, self._seed())
+            self._solve(matrix[train], mask[train])
+            self._number_rows(train, len(mask))
+            return matrix, mask, self._complete_all(matrix, mask)
 
-    def _learn(self, matrix: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        """Learn columns and model from these rows; return them completed."""
-        self._take_columns(matrix, mask)
+    def _most_rows(self, n_rows: float) -> int | None:
+        """Return how many of so many rows are learned from at most; None for all."""
+        return None
+
+    def _number_rows(self, numbers: np.ndarray, n_rows: int) -> None:
+        """Speak of rows by their numbers in the data, not in the sample."""
+        self.n_samples_seen_ = n_rows
+        if self.held_out_ is not None:
+            self.held_out_ = self.held_out_._replace(rows=numbers[self.held_out_.rows])
+
+    def _complete_all(self, matrix: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        """Complete all rows by what was learned from some, and note what is known of each."""
         completed = self._filled(matrix, mask)
-        self._solve(completed, mask)
+        rows, found = self._complete_rows(completed, mask)
+        self.row_determined_ = self._has_entries(mask)
+        if self.model_ is not None:
+            self.cell_std_ = self._blank_deviation(mask)
+        if found is not None:
+            self.cell_std_[np.ix_(rows, self._columns)] = found.std
+            self.row_determined_[rows] = found.determined
         return completed
 
     def _take_columns(self, matrix: np.ndarray, mask: np.ndarray) -> None:
@@ -279,13 +301,15 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _solve(self, completed: np.ndarray, mask: np.ndarray) -> None:
-        """Hand the columns that vary to the method; write into ``completed``."""
+    def _solve(self, matrix: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        """Hand the columns that vary to the method; return the rows completed."""
+        self._take_columns(matrix, mask)
+        completed = self._filled(matrix, mask)
         self.model_, self.result_, self.n_iter_, self.held_out_ = None, None, 0, None
         self._keep(None)
         self.row_determined_ = self._has_entries(mask)
         if len(self._columns) == 0:
-            return
+            return completed
         rows = np.flatnonzero(mask[:, self._columns].any(axis=1))
         part: Any = np.ix_(rows, self._columns)
         if len(rows) == len(mask) and len(self._columns) == mask.shape[1]:
@@ -308,6 +332,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         self.result_, self.n_iter_ = result, max(result.iterations, 1)
         self.row_determined_[rows] &= determined
         warn_unconverged(result, self._remedy)
+        return completed
 
     def _keep(self, fitted: Fitted | None) -> None:
         """Set what only this kind of completer knows after a fit; None where nothing varied."""

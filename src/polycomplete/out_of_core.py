@@ -24,7 +24,7 @@ from polycomplete._optional import need
 from polycomplete.base import BaseCompleter
 from polycomplete.files.whole import refuse_taken, written_whole
 from polycomplete.keeping import all_or_nothing
-from polycomplete.sampling import Sample, training_rows
+from polycomplete.sampling import Sample
 
 __all__ = ["complete_file"]
 
@@ -35,10 +35,7 @@ Sampler = Callable[[Any, int], Sample]
 
 
 class BlockCompleter(BaseCompleter):
-    """A completer that learns from some of the rows where there are many, and so takes blocks.
-
-    A subclass says in ``_most_rows`` how many.
-    """
+    """A completer that learns from some of the rows where there are many, and so takes blocks."""
 
     @all_or_nothing
     def fit_blocks(self, blocks: Any) -> Self:
@@ -142,38 +139,11 @@ class BlockCompleter(BaseCompleter):
         if sample.names is not None:
             self.feature_names_in_ = sample.names
         with showing(self.verbose):
-            super()._learn(matrix, mask)
+            self._solve(matrix, mask)
         self._number_rows(sample.number, sample.n_rows)
         for name in ("row_determined_", "cell_std_"):
             self.__dict__.pop(name, None)
         return self
-
-    def _most_rows(self, n_rows: float) -> int | None:
-        """Return how many of so many rows are learned from at most; None for all."""
-        return None
-
-    def _learn(self, matrix: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        most = self._most_rows(len(mask))
-        if most is None or len(mask) <= most:
-            return super()._learn(matrix, mask)
-        train = training_rows(mask, most, self._seed())
-        super()._learn(matrix[train], mask[train])
-        self._number_rows(train, len(mask))
-        completed = self._filled(matrix, mask)
-        rows, found = self._complete_rows(completed, mask)
-        self.row_determined_ = self._has_entries(mask)
-        if self.model_ is not None:
-            self.cell_std_ = self._blank_deviation(mask)
-        if found is not None:
-            self.cell_std_[np.ix_(rows, self._columns)] = found.std
-            self.row_determined_[rows] = found.determined
-        return completed
-
-    def _number_rows(self, numbers: np.ndarray, n_rows: int) -> None:
-        """Speak of rows by their numbers in the data, not in the sample."""
-        self.n_samples_seen_ = n_rows
-        if self.held_out_ is not None:
-            self.held_out_ = self.held_out_._replace(rows=numbers[self.held_out_.rows])
 
 
 def _choose(reader: BlockCompleter, most: int, seed: int, block: Any, first: int) -> Sample:

@@ -17,12 +17,11 @@ two where one direction carries data and the other does not, which makes its ste
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from polycomplete.rows import Block, Holes, RowEnergy
-from polycomplete.solvers.problem import ExactProblem, LiftProblem, Spectrum
+from polycomplete.solvers.problem import ExactProblem, LiftProblem, Point
 
 DAMPING = 1e-6  # of a row's own metric: bounds steps in directions that nothing determines
 LENGTHS = (1.0, 0.3, 0.1, 0.03, 0.01)  # of a step: the first that lowers the objective is taken
@@ -32,26 +31,6 @@ UNUSED = 0.1  # directions whose weight is nearer to 1 than this all count as un
 WIDE = 64  # columns from which a matrix for each row takes longer than it saves
 
 Product = Callable[[np.ndarray], np.ndarray]
-
-
-@dataclass(frozen=True)
-class Point:
-    """A completion with what a smoothing does not change: Gram matrix (or features), spectrum."""
-
-    problem: ExactProblem
-    z: np.ndarray
-    X: np.ndarray
-    K: np.ndarray
-    spectrum: Spectrum
-
-    def value(self, gamma: float) -> float:
-        """Return the objective."""
-        return self.problem.price(self.spectrum, gamma)[0] + self.problem.fidelity(self.X)[0]
-
-
-def evaluate(problem: ExactProblem, z: np.ndarray, gamma: float) -> Point:
-    """Return the point z, with its spectrum."""
-    return Point(problem, z, *problem.spectrum(z, gamma))
 
 
 class HessianOperator:
@@ -232,7 +211,7 @@ class Newton:
 
     def __init__(self, problem: ExactProblem, z: np.ndarray, gamma: float):
         self.problem, self.taken = problem, 0
-        self.at: Point = evaluate(problem, z, gamma)
+        self.at = problem.evaluate(z, gamma)
 
     def step(self, gamma: float) -> tuple[float, float]:
         """Take a step that lowers the objective, if there is one.
@@ -246,7 +225,7 @@ class Newton:
         self.taken += 1
         move = self.problem.pack(direction(here, self.blocks))
         for length in LENGTHS:
-            trial = evaluate(self.problem, begin + length * move, gamma)
+            trial = self.problem.evaluate(begin + length * move, gamma)
             after = trial.value(gamma)
             if after <= before:  # False for NaN
                 self.at = trial

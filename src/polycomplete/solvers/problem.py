@@ -39,6 +39,21 @@ class Spectrum:
     tail: float = 0.0
 
 
+@dataclass(frozen=True)
+class Point:
+    """A completion with what a smoothing does not change: Gram matrix (or features), spectrum."""
+
+    problem: ExactProblem
+    z: np.ndarray
+    X: Array
+    K: Array
+    spectrum: Spectrum
+
+    def value(self, gamma: float) -> float:
+        """Return the objective."""
+        return self.problem.price(self.spectrum, gamma)[0] + self.problem.fidelity(self.X)[0]
+
+
 def leading_pairs(K: Array, gamma: float, guess: Array | None) -> Spectrum | None:
     """Return leading eigenpairs by randomised subspace iteration, warm-started where possible.
 
@@ -117,8 +132,8 @@ class ExactProblem:
         """Where the objective is computed."""
         return find_device(self.where)
 
-    def spectrum(self, z: np.ndarray, gamma: float) -> tuple[Array, Array, Spectrum]:
-        """Return X, K(X) and the spectrum of K where they are computed; eigenvalues are NumPy's."""
+    def evaluate(self, z: np.ndarray, gamma: float) -> Point:
+        """Return the point z; its arrays lie where they are computed, eigenvalues on the host."""
         X = self.device.put(self.unpack(z))
         K = self.kernel.gram(X)
         spectrum = None
@@ -130,18 +145,19 @@ class ExactProblem:
             spectrum = Spectrum(xp.clip(xp.flip(values), 0.0, None), xp.flip(vectors, axis=1))
         if self.eigen == "partial":
             self._guess = spectrum.vectors
-        return X, K, replace(spectrum, eigenvalues=self.device.get(spectrum.eigenvalues))
+        eigenvalues = self.device.get(spectrum.eigenvalues)
+        return Point(self, z, X, K, replace(spectrum, eigenvalues=eigenvalues))
 
     def reweigh(self, z: np.ndarray, gamma: float) -> None:
         """Freeze the weights of an adaptive rule at the current spectrum."""
         if self.penalty.adaptive:
-            self.weights = self.penalty.weigh(self._padded(self.spectrum(z, gamma)[2]))
+            self.weights = self.penalty.weigh(self._padded(self.evaluate(z, gamma).spectrum))
 
     def value_and_gradient(self, z: np.ndarray, gamma: float) -> tuple[float, np.ndarray]:
         """Return the objective and its gradient in the free entries."""
-        X, K, spectrum = self.spectrum(z, gamma)
-        value, G = self._charge(spectrum, gamma)
-        gradient = self.device.get(self.kernel.vjp(X, K, G))
+        at = self.evaluate(z, gamma)
+        value, G = self._charge(at.spectrum, gamma)
+        gradient = self.device.get(self.kernel.vjp(at.X, at.K, G))
         paid, pull = self.fidelity(self.unpack(z))
         return value + paid, (gradient + pull)[self.free]
 
@@ -256,18 +272,18 @@ class LiftProblem(ExactProblem):
         """The features."""
         return PolynomialFeatures.of(self.kernel, self.X.shape[1])
 
-    def spectrum(self, z: np.ndarray, gamma: float) -> tuple[np.ndarray, np.ndarray, Spectrum]:
-        """Return X, its features (n × N) and the eigenpairs of their moments."""
+    def evaluate(self, z: np.ndarray, gamma: float) -> Point:
+        """Return the point z, with its features (n × N) and the eigenpairs of their moments."""
         X = self.unpack(z)
         F = self.features(X)
-        return X, F, moments(F)
+        return Point(self, z, X, F, moments(F))
 
     def value_and_gradient(self, z: np.ndarray, gamma: float) -> tuple[float, np.ndarray]:
         """Return the objective and its gradient in the free entries."""
-        X, F, spectrum = self.spectrum(z, gamma)
-        value, G = self._charge(spectrum, gamma)
-        paid, pull = self.fidelity(X)
-        return value + paid, (2 * self.features.pull(X, F @ G) + pull)[self.free]
+        at = self.evaluate(z, gamma)
+        value, G = self._charge(at.spectrum, gamma)
+        paid, pull = self.fidelity(at.X)
+        return value + paid, (2 * self.features.pull(at.X, at.K @ G) + pull)[self.free]
 
 
 def moments(F: np.ndarray) -> Spectrum:
