@@ -12,10 +12,10 @@ from sklearn.linear_model import ElasticNet, Lasso
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from polycomplete import SparseSubspaceClustering, SubspaceClusterer, masks, metrics
-from polycomplete.clustering import coding, spectral
+from polycomplete.clustering import spectral, ssc
 from polycomplete.datasets import make_union_of_subspaces
+from polycomplete.solvers.sparse_codes import Admm, Misfit, ObservedMisfit
 
-EXACT = coding.Schedule(penalty=50.0, tol=1e-9, max_iter=20_000)
 PUBLISHED = {"ridge": 0.0, "balance": False, "tol": 2e-4, "max_iter": 200}
 
 
@@ -41,6 +41,12 @@ def rows(n=12, m=5, seed=0):
     return np.random.default_rng(seed).standard_normal((n, m))
 
 
+def codes(X, alpha, affine=False, **params):
+    """Return the coefficients of each point, and outliers, when nothing moves any more."""
+    params = {"ridge": 0.0, "tol": 1e-9, "max_iter": 50_000, "n_neighbors": None} | params
+    return SparseSubspaceClustering(alpha=alpha, affine=affine, **params)._express(X)
+
+
 def others(X, i):
     return np.delete(np.arange(len(X)), i)
 
@@ -57,7 +63,7 @@ def smallest_largest(X):
 def test_codes_are_those_of_the_lasso_and_the_elastic_net(ridge):
     X, alpha = rows(), 8.0
     weight = alpha / smallest_largest(X)
-    found = coding.by_all(X, alpha, False, None, EXACT, ridge)
+    found = codes(X, alpha, ridge=ridge)
     assert found.converged
     for i in range(len(X)):
         D, m = X[others(X, i)], X.shape[1]
@@ -74,7 +80,7 @@ def test_codes_are_those_of_the_lasso_and_the_elastic_net(ridge):
 def test_affine_codes_meet_the_optimality_conditions(ridge):
     X, alpha = rows(seed=1), 8.0
     weight = alpha / smallest_largest(X)
-    C = coding.by_all(X, alpha, True, None, EXACT, ridge).values
+    C = codes(X, alpha, affine=True, ridge=ridge).values
     np.testing.assert_allclose(C.sum(axis=1), 1, atol=1e-6)
     # Minus the smooth slope is a subgradient of |c|₁, up to one number for the constraint.
     slope = weight * (X - C @ X) @ X.T - ridge * C
@@ -93,7 +99,7 @@ def test_the_outlier_term_meets_the_optimality_conditions():
     alpha, outlier_alpha = 8.0, 3.0
     weight = alpha / smallest_largest(X)
     charge = outlier_alpha / np.sort(np.abs(X).sum(axis=1))[-2]
-    found = coding.by_all(X, alpha, False, outlier_alpha, EXACT, 0.0)
+    found = codes(X, alpha, outlier_alpha=outlier_alpha)
     C, E = found.values, found.outliers
     residual = weight * (X - C @ X - E)
     slope = residual @ X.T
@@ -117,21 +123,23 @@ def test_a_gross_error_goes_to_the_outliers():
 def test_the_ridge_leaves_the_outliers_alone():
     X = rows(8, 4, seed=2)
     weight = 8.0 / smallest_largest(X)
-    found = coding.by_all(X, 8.0, False, 3.0, EXACT, 2.0)
+    found = codes(X, 8.0, outlier_alpha=3.0, ridge=2.0)
     charge = 3.0 / np.sort(np.abs(X).sum(axis=1))[-2]
     used = found.outliers != 0
     residual = weight * (X - found.values @ X - found.outliers)
     np.testing.assert_allclose(residual[used], charge * np.sign(found.outliers[used]), atol=1e-5)
 
 
+@pytest.mark.parametrize("m", [3, 9])
 @pytest.mark.parametrize("affine", [False, True])
-def test_both_dictionaries_solve_their_quadratic_exactly(affine):
-    X, T, weight, penalty = rows(4, 3), rows(4, 6, 1), 2.0, 5.0
-    D = rows(6, 3, 2)
-    shared = coding.Shared(X, D, weight, np.ones(6) if affine else None)
-    own = coding.Own(np.tile(D @ D.T, (4, 1, 1)), X @ D.T, weight, affine)
+def test_both_dictionaries_solve_their_quadratic_exactly(affine, m):
+    X, T, weight, penalty = rows(4, m), rows(4, 6, 1), 2.0, 5.0
+    D = rows(6, m, 2)
+    counted = np.ones(6) if affine else None
+    shared = Misfit(X, D, weight, counted)
+    own = Misfit(X, np.tile(D, (4, 1, 1)), weight, counted)
     for problem in (shared, own):
-        Z = problem.resolvent(penalty)(T)
+        Z = problem.resolvent(np.array([[penalty]]))(T)
         slope = weight * (Z @ D - X) @ D.T + penalty * (Z - T)
         if affine:
             np.testing.assert_allclose(Z.sum(axis=1), 1)
@@ -142,8 +150,8 @@ def test_both_dictionaries_solve_their_quadratic_exactly(affine):
 @pytest.mark.parametrize("affine", [False, True])
 def test_all_points_as_neighbours_are_the_exact_problem(affine):
     X = rows(15, 4)
-    exact = coding.by_all(X, 8.0, affine, None, EXACT, 0.5).values
-    near = coding.by_nearest(X, 8.0, affine, 14, EXACT, 0.5)
+    exact = codes(X, 8.0, affine, ridge=0.5).values
+    near = codes(X, 8.0, affine, ridge=0.5, n_neighbors=14)
     matrix = spectral.coefficient_matrix(near.values, near.atoms)
     np.testing.assert_allclose(matrix.toarray(), exact, atol=1e-6)
 
@@ -151,7 +159,7 @@ def test_all_points_as_neighbours_are_the_exact_problem(affine):
 @pytest.mark.parametrize("affine", [False, True])
 def test_the_nearest_are_found_across_blocks(affine):
     X = rows(300, 3)
-    near = coding.by_nearest(X, 8.0, affine, 4, coding.Schedule(8.0, max_iter=1)).atoms
+    near = ssc.find_nearest(X, affine, 4)[0]
     if affine:
         far = np.linalg.norm(X[:, None] - X, axis=2)
     else:
@@ -164,7 +172,8 @@ def test_the_nearest_are_found_across_blocks(affine):
 def test_the_fast_path_never_holds_a_square_matrix():
     X = rows(4000, 4)
     tracemalloc.start()
-    coding.by_nearest(X, 8.0, False, 10, coding.Schedule(8.0, max_iter=1))
+    with pytest.warns(UserWarning, match="did not converge"):
+        codes(X, 8.0, n_neighbors=10, max_iter=1)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4000**2 * 8 / 4
@@ -173,17 +182,29 @@ def test_the_fast_path_never_holds_a_square_matrix():
 def test_more_columns_than_points_change_nothing():
     X = rows(10, 4)
     turned = np.linalg.qr(rows(30, 30, 3))[0][:4]
-    wide = coding.by_all(X @ turned, 8.0, True, None, EXACT, 0.5).values
-    np.testing.assert_allclose(
-        wide, coding.by_all(X, 8.0, True, None, EXACT, 0.5).values, atol=1e-6
-    )
+    for near in None, 5:
+        few, many = (codes(Y, 8.0, True, ridge=0.5, n_neighbors=near) for Y in (X, X @ turned))
+        np.testing.assert_allclose(many.values, few.values, atol=1e-6)
 
 
 def test_the_published_algorithm_and_the_balanced_one_have_one_limit():
     X = rows(10, 3)
-    plain = coding.Schedule(8.0, 1e-10, 50_000, balance=False)
-    found = [coding.by_all(X, 8.0, True, None, how, 0.5).values for how in (plain, EXACT)]
-    np.testing.assert_allclose(*found, atol=1e-6)
+    plain, balanced = (
+        codes(X, 8.0, True, ridge=0.5, tol=tol, balance=balance).values
+        for balance, tol in ((False, 1e-10), (True, 1e-9))
+    )
+    np.testing.assert_allclose(plain, balanced, atol=1e-6)
+
+
+def test_with_a_penalty_for_each_row_no_row_depends_on_the_others():
+    X, D = rows(6, 4), rows(9, 4, 1)
+    found = []
+    for some in slice(0, 6), slice(2, 3):
+        admm = Admm((len(X[some]), 9), np.full((len(X[some]), 1), 8.0), ridge=0.5)
+        misfit = ObservedMisfit(X[some], np.ones_like(X[some], dtype=bool), D, 20.0, False)
+        assert admm.run(misfit, 1e-6, 5000)[1]
+        found.append(admm.copies)
+    np.testing.assert_allclose(found[0][2:3], found[1], atol=1e-10)
 
 
 # From coefficients to clusters
@@ -259,7 +280,7 @@ def test_affine_subspaces_need_the_affine_option():
 
 
 def test_large_data_take_the_fast_path(monkeypatch):
-    monkeypatch.setattr("polycomplete.clustering.estimators._ALL", 100)
+    monkeypatch.setattr("polycomplete.clustering.ssc._ALL", 100)
     X, truth = union(300, 15)
     found = SparseSubspaceClustering(3, random_state=0).fit(X)
     assert found.coefficients_.format == "csr"

@@ -27,7 +27,6 @@ from polycomplete.solvers.problem import ExactProblem, LiftProblem
 NAMES = methods.names("completer")
 WRONG = {
     "SRMC smoothing": (SRMC(smoothing=-1.0), "smoothing"),
-    "SRMC formulation": (SRMC(formulation="both"), "formulation"),
     "LADMC rank": (LADMC(rank=0), "rank"),
     "LADMC rank word": (LADMC(rank="low"), "rank"),
     "LADMC offset": (LADMC(offset=-1.0), "offset"),
@@ -78,15 +77,6 @@ def test_unions_of_subspaces_are_recovered(method, seed, subspaces):
     completer = method(offset=0, scale=None, random_state=seed)
     low = metrics.rse(X, LRMC(scale=None).fit_transform(given), mask)
     assert metrics.rse(X, completer.fit_transform(given), mask) < 0.01 < 0.1 < low
-
-
-def test_the_published_objective_of_srmc_is_worse_than_each_row_for_itself(curve):
-    X, mask, given = (part[:100] for part in curve)
-    rows, joint = (
-        metrics.rse(X, SRMC(formulation=kind, random_state=0).fit_transform(given), mask)
-        for kind in ("rows", "joint")
-    )
-    assert rows < joint
 
 
 def test_vmc_works_on_features_where_rows_are_many(monkeypatch, curve):

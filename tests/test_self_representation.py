@@ -1,36 +1,28 @@
-"""Sparse self-representation: the step, the equilibrium, the paper's joint objective, new rows."""
+"""Sparse self-representation: the step, the equilibrium, new rows."""
 
 import pickle
-from itertools import groupby, pairwise
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
-from sklearn.linear_model import Lasso
+from sklearn.linear_model import ElasticNet
 
 from polycomplete import datasets, masks
-from polycomplete.diagnostics import check_gradient
 from polycomplete.metrics import rse
-from polycomplete.solvers import Progress, self_representation
+from polycomplete.solvers import Progress, sparse_codes
 from polycomplete.solvers.base import fill, stages
 from polycomplete.solvers.self_representation import (
     FIRST,
-    KNEE,
-    Atoms,
+    RIDGE,
     RowDictionary,
     SelfRepresentation,
     _Run,
     append_constant,
-    smooth_abs,
 )
+from polycomplete.solvers.sparse_codes import ObservedMisfit
 from tests.naive import solved
 
 #: Every variant of the method.
-VARIANTS = [
-    {},
-    {"constant": 0.0},
-    {"formulation": "joint"},
-]
+VARIANTS = [{}, {"constant": 0.0}]
 
 
 def surface(n=60, m=8, rate=0.7, seed=0, **params):
@@ -47,11 +39,12 @@ def noisy(n=24, m=6, rate=0.7, seed=0):
     return X, masks.uniform(X.shape, rate, random_state=seed)
 
 
-def row_objective(d, x, A, gamma):
-    """Return the objective of one row, by its definition, and its gradient."""
-    missed = x - d @ A
-    value = np.sum(np.sqrt(d**2 + KNEE**2) - KNEE) + missed @ missed / (2 * gamma)
-    return value, d / np.sqrt(d**2 + KNEE**2) - A @ missed / gamma
+def represent(x, A, gamma):
+    """Return the coefficients of one row by scikit-learn's coordinate descent."""
+    m, share = A.shape[1], 1 / (1 + RIDGE)
+    net = ElasticNet(gamma / (m * share), l1_ratio=share, fit_intercept=False, tol=1e-12,
+                     max_iter=100_000)  # fmt: skip
+    return net.fit(A.T, x).coef_
 
 
 # --- the step of the coefficients
@@ -62,100 +55,66 @@ def random_step(n, m, rows=5, seed=0):
     A, X = rng.standard_normal((n, m)), rng.standard_normal((rows, m))
     mask = rng.random((rows, m)) < 0.6
     mask[:, 0] = True
-    return A, X, mask, np.abs(rng.standard_normal((rows, n)))
+    return A, X, mask, rng.standard_normal((rows, n))
 
 
 @pytest.mark.parametrize(("n", "m"), [(9, 4), (4, 9), (5, 5), (1, 3), (3, 1)])
-def test_a_step_minimises_its_quadratic(n, m):
-    A, X, mask, W = random_step(n, m)
-    W[0, 0] = 0
-    D = Atoms(A).step(W, X, mask, 0.3)
-    for d, w, x, seen in zip(D, W, X, mask, strict=True):
-        w = np.maximum(w, 1e-12)
+def test_a_step_minimizes_its_quadratic(n, m):
+    A, X, mask, T = random_step(n, m)
+    penalty = np.arange(1.0, 6.0)[:, None]
+    Z = ObservedMisfit(X, mask, A, 3.0, False).resolvent(penalty)(T)
+    for z, t, x, seen, rho in zip(Z, T, X, mask, penalty, strict=True):
         B = A[:, seen]
-        expected = np.linalg.solve(np.diag(0.3 / w) + B @ B.T, B @ x[seen])
-        np.testing.assert_allclose(d, expected, atol=1e-9)
-    assert D[0, 0] == 0
+        expected = np.linalg.solve(3 * B @ B.T + rho * np.eye(n), 3 * B @ x[seen] + rho * t)
+        np.testing.assert_allclose(z, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(("n", "m"), [(9, 4), (4, 9)])
+def test_a_step_leaves_the_own_row_out(n, m):
+    A, _, mask, T = random_step(n, m, rows=n)
+    np.fill_diagonal(T, 0)
+    penalty = np.full((n, 1), 2.0)
+    Z = ObservedMisfit(A, mask, A, 3.0, True).resolvent(penalty)(T)
+    for i, (seen, row) in enumerate(zip(mask, T, strict=True)):
+        others = np.delete(np.arange(n), i)
+        one = ObservedMisfit(A[[i]], seen[None], A[others], 3.0, False).resolvent(penalty[:1])
+        np.testing.assert_allclose(Z[i, others], one(row[others][None])[0], atol=1e-9)
+    assert not np.diag(Z).any()
 
 
 def test_the_tall_and_the_wide_step_are_the_same():
-    A, X, mask, W = random_step(12, 7)
-    atoms = Atoms(A)
-    tall, wide = (move(W, X, mask, 1e-3) for move in (atoms._step_tall, atoms._step_wide))
+    A, X, mask, _ = random_step(12, 7)
+    misfit, penalty = ObservedMisfit(X, mask, A, 1e3, False), np.full((5, 1), 2.0)
+    X = np.where(mask, X, 0)
+    tall, wide = (move(X, penalty) for move in (misfit._step_tall, misfit._step_wide))
     np.testing.assert_allclose(tall, wide, atol=1e-10)
 
 
 def test_blocks_change_nothing(monkeypatch):
-    A, X, mask, W = random_step(12, 7, rows=60)
-    whole = Atoms(A)
-    assert whole.block == 96
-    monkeypatch.setattr(self_representation, "BLOCK_BYTES", 10_000)
-    small = Atoms(A)
-    assert small.block == 24
-    monkeypatch.setattr(self_representation, "BLOCK_BYTES", 100)
-    single = Atoms(A)
-    assert single.block == 1
-    D = whole.step(W, X, mask, 1e-2)
-    np.testing.assert_allclose(small.step(W, X, mask, 1e-2), D, atol=1e-12)
-    np.testing.assert_allclose(single.step(W, X, mask, 1e-2), D, atol=1e-12)
+    A, X, mask, T = random_step(12, 7, rows=60)
+    solve = ObservedMisfit(X, mask, A, 1e2, False).resolvent(np.full((60, 1), 2.0))
+    whole = solve(T)
+    for cells in 1000, 1:
+        monkeypatch.setattr(sparse_codes, "CELLS", cells)
+        np.testing.assert_allclose(solve(T), whole, atol=1e-12)
 
 
-@pytest.mark.parametrize("gamma", [0.3, 1e-2, 1e-4])
-def test_steps_never_raise_the_objective_of_given_atoms(gamma):
-    A, X, mask, _ = random_step(30, 8)
-    atoms, D, values = Atoms(A), np.full((5, 30), 1 / 30), []
-    for _ in range(40):
-        values.append([row_objective(d, x[seen], A[:, seen], gamma)[0]
-                       for d, x, seen in zip(D, X, mask, strict=True)])  # fmt: skip
-        D = atoms.step(smooth_abs(D), X, mask, gamma)
-    falls = -np.diff(np.array(values), axis=0)
-    assert np.all(falls >= -1e-12 * np.abs(values[0]))
-    assert np.all(falls[0] > 0)
-
-
-def test_the_gradient_of_the_oracle_is_right():
-    A, X, _, _ = random_step(10, 6)
-    start = np.random.default_rng(1).standard_normal(10)
-    assert check_gradient(lambda d: row_objective(d, X[0], A, 0.1), start).passed
-
-
-@pytest.fixture
-def thorough(monkeypatch):
-    """Let new rows take steps until nothing moves."""
-    monkeypatch.setattr(self_representation, "MOST_STEPS", 20_000)
-    monkeypatch.setattr(self_representation, "AT_REST", 1e-10)
-
-
-@pytest.mark.usefixtures("thorough")
 @pytest.mark.parametrize("gamma", [0.3, 1e-2])
 def test_a_dictionary_predicts_by_the_minimum_of_the_row_objective(gamma):
     A, X, mask, _ = random_step(20, 6)
-    dictionary = RowDictionary(A, unit=2.0, constant=0.0, smoothing=gamma)
+    dictionary = RowDictionary(A, 2.0, 0.0, gamma, tol=1e-9, max_iter=20_000)
     completed, undetermined = dictionary.complete(2 * X, mask)
     for x, seen, found in zip(X, mask, completed, strict=True):
-        best = minimize(row_objective, np.zeros(20), (x[seen], A[:, seen], gamma), jac=True,
-                        method="BFGS", options={"gtol": 1e-9, "maxiter": 5000}).x  # fmt: skip
+        best = represent(x[seen], A[:, seen], gamma)
         np.testing.assert_allclose(found[~seen], 2 * (best @ A)[~seen], atol=1e-5)
         np.testing.assert_array_equal(found[seen], 2 * x[seen])
     assert not undetermined.any()
 
 
-@pytest.mark.usefixtures("thorough")
-def test_with_hardly_any_knee_a_dictionary_is_the_lasso(monkeypatch):
-    monkeypatch.setattr(self_representation, "KNEE", 1e-7)
-    A, X, mask, _ = random_step(20, 6)
-    A /= np.linalg.norm(A, axis=1, keepdims=True)
-    completed, _ = RowDictionary(A, 1.0, 0.0, smoothing=0.1).complete(X, mask)
-    for x, seen, found in zip(X, mask, completed, strict=True):
-        lasso = Lasso(0.1 / seen.sum(), fit_intercept=False, tol=1e-10, max_iter=100_000)
-        lasso.fit(A[:, seen].T, x[seen])
-        np.testing.assert_allclose(found[~seen], (lasso.coef_ @ A)[~seen], atol=1e-5)
-
-
 # --- the solution
 
 
-@pytest.mark.parametrize("variant", VARIANTS[:2], ids=str)
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_at_a_tight_tolerance_every_row_is_at_the_minimum_of_its_own_objective(variant):
     X, mask = noisy()
     solver = SelfRepresentation(0.05, tol=1e-9, max_iter=5000, **variant)
@@ -165,91 +124,25 @@ def test_at_a_tight_tolerance_every_row_is_at_the_minimum_of_its_own_objective(v
     atoms = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     for i in range(len(X)):
         others, at = np.delete(atoms, i, axis=0), seen[i]
-        best = minimize(row_objective, np.zeros(len(X) - 1), (rows[i, at], others[:, at], 0.05),
-                        jac=True, method="BFGS", options={"gtol": 1e-9}).x  # fmt: skip
+        best = represent(rows[i, at], others[:, at], 0.05)
         np.testing.assert_allclose(rows[i, ~at], (best @ others)[~at], atol=1e-5)
     np.testing.assert_allclose(dictionary.atoms, atoms, atol=1e-12)
 
 
-@pytest.mark.parametrize("variant", VARIANTS[:2], ids=str)
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_the_objective_of_a_round_is_the_sum_of_the_rows_on_observed_entries(variant):
     X, mask = noisy()
     run = _Run(SelfRepresentation(**variant), X, mask)
-    values = []
     for _ in range(3):
-        rows, atoms = run.X, run.atoms().rows
+        rows, atoms = run.X, run.atoms()
         move, value = run.round(0.05)
-        parts = [row_objective(d, x[at], atoms[:, at], 0.05)[0]
-                 for d, x, at in zip(run.D, rows, run.seen, strict=True)]  # fmt: skip
-        values.append(value - sum(parts))
-        assert not np.diag(run.D).any()
-        np.testing.assert_allclose((rows + move)[run.free], (run.D @ atoms)[run.free])
+        D = run.admm.copies
+        missed = np.where(run.seen, rows - D @ atoms, 0)
+        parts = np.abs(D).sum() + RIDGE / 2 * (D**2).sum() + (missed**2).sum() / (2 * 0.05)
+        assert value == pytest.approx(parts)
+        assert not np.diag(D).any()
+        np.testing.assert_allclose((rows + move)[run.free], (D @ atoms)[run.free])
         run.X = rows + move
-    np.testing.assert_allclose(values, 0, atol=1e-9)
-
-
-def joint_objective(X, C, lam):
-    """Return the paper's objective with the knee, by its definition."""
-    off = ~np.eye(len(C), dtype=bool)
-    norm = np.sum(np.sqrt(C[off] ** 2 + KNEE**2) - KNEE)
-    return norm + lam / 2 * np.sum((X - C @ X) ** 2)
-
-
-def test_joint_lowers_the_objective_of_the_paper_and_comes_to_rest():
-    X, mask = noisy()
-    solver = SelfRepresentation(0.05, "joint", tol=1e-8, max_iter=5000)
-    run = _Run(solver, X, mask)
-    assert run.stage(0.05, 5000, converge=True) == "converged"
-    values = run.monitor.objective
-    assert all(b <= a * (1 + 1e-12) for a, b in pairwise(values))
-    assert values[-1] < 0.95 * values[0]
-    completed = run.completed()
-    length = np.mean(np.sum(np.where(mask, X, 0) ** 2, axis=1))
-    lam = 1 / (0.05 * length)
-    assert values[-1] == pytest.approx(joint_objective(completed, run.D, lam), rel=1e-9)
-    # No entry and no coefficient has anywhere to go: central differences of the definition.
-    first = fill(X, mask, "mean")
-    for i, j in np.argwhere(~mask)[::5]:
-        slopes = []
-        for at, C in (first, np.zeros_like(run.D)), (completed, run.D):
-            up, down = at.copy(), at.copy()
-            up[i, j] += 1e-5
-            down[i, j] -= 1e-5
-            slopes.append((joint_objective(up, C, lam) - joint_objective(down, C, lam)) / 2e-5)
-        assert abs(slopes[1]) < 1e-3
-    for i, j in [(0, 1), (5, 2), (20, 3)]:
-        up, down = run.D.copy(), run.D.copy()
-        up[i, j] += 1e-5
-        down[i, j] -= 1e-5
-        change = joint_objective(completed, up, lam) - joint_objective(completed, down, lam)
-        assert abs(change) / 2e-5 < 1e-3
-
-
-def test_joint_falls_within_each_stage():
-    X, mask = surface(n=40)
-    result = solved(SelfRepresentation(1e-2, "joint"), X, mask)[1]
-    together = zip(result.smoothings, result.objective, strict=True)
-    seen = []
-    for gamma, group in groupby(together, key=lambda pair: pair[0]):
-        values = [value for _, value in group]
-        assert all(b <= a * (1 + 1e-12) for a, b in pairwise(values))
-        seen.append(gamma)
-    assert seen == stages(FIRST, 1e-2, 2.0)
-
-
-def test_the_joint_objective_prefers_other_matrices_to_the_truth():
-    """Why "rows" is the default: descent from the truth ends far away and far below."""
-    X, mask = surface(n=100, m=20, n_dims=2, rate=0.5)
-    run = _Run(SelfRepresentation(formulation="joint"), X, mask)
-    run.X = X / run.unit
-    for _ in range(100):  # the coefficients of the truth
-        run.weigh(Atoms(run.X).step(run.weights, run.X, np.ones_like(mask), 0.05))
-    truth = joint_objective(run.X, run.D, 1 / 0.05)
-    run.stage(0.05, 100)
-    assert run.monitor.objective[-1] < 0.9 * truth
-    assert rse(X, run.completed(), mask) > 0.5
-    rows = solved(SelfRepresentation("auto"), X, mask)[1].X
-    assert rse(X, rows, mask) < 0.25
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -259,19 +152,6 @@ def test_a_curve_is_completed(seed):
     assert result.stop == "converged"
     assert rse(X, result.X, mask) < 0.05
     assert rse(X, result.X, mask) < 0.1 * rse(X, fill(X, mask, "mean"), mask)
-
-
-def test_rows_that_chase_each_other_take_smaller_steps(monkeypatch):
-    X, mask = noisy()
-    run = _Run(SelfRepresentation(), X, mask)
-    lengths = iter([1.0, 1.4, 1.6, 0.9, 1.5, 0.1])
-    start, moves = run.X, []
-    one = np.where(run.free, 1.0, 0.0)
-    monkeypatch.setattr(run, "round", lambda gamma: (next(lengths) * one, 0.0))
-    monkeypatch.setattr(run.monitor, "note", lambda *_: moves.append(run.X))
-    run.stage(0.1, 6)
-    steps = [np.max(b - a) for a, b in pairwise([start, *moves])]
-    np.testing.assert_allclose(steps, [1.0, 1.4, 0.8, 0.45, 0.375, 0.025])
 
 
 def test_converged_means_that_entries_want_to_move_less_than_the_tolerance(monkeypatch):
@@ -369,7 +249,7 @@ def test_units_and_sign_of_the_data_do_not_matter(variant, smoothing):
     solver = SelfRepresentation(smoothing, **variant)
     one = solved(solver, X, mask)[1]
     for factor in 1e-5, -1e7:
-        if factor < 0 and variant.get("constant", 1.0) and "formulation" not in variant:
+        if factor < 0 and variant.get("constant", 1.0):
             continue  # the constant coordinate keeps its sign
         two = solved(solver, factor * X, mask)[1]
         np.testing.assert_allclose(two.X / factor, one.X, atol=1e-6)
@@ -435,7 +315,7 @@ def test_unions_of_subspaces_are_completed():
 
 
 @pytest.mark.parametrize("n", [12, 90])
-@pytest.mark.parametrize("variant", [VARIANTS[0], VARIANTS[2]], ids=str)
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_each_new_row_is_completed_by_itself_to_the_last_bit(n, variant):
     X, mask = noisy(n=n, m=19)
     dictionary, _ = solved(SelfRepresentation(5e-2, max_iter=5, **variant), X, mask)
@@ -474,16 +354,15 @@ def test_a_dictionary_survives_pickling():
 # --- being watched, and bad parameters
 
 
-@pytest.mark.parametrize("formulation", ["rows", "joint"])
 @pytest.mark.parametrize("count", [1, 7])
-def test_a_callback_hears_of_each_round_and_can_end_the_run(formulation, count):
+def test_a_callback_hears_of_each_round_and_can_end_the_run(count):
     heard = []
 
     def callback(progress):
         heard.append(progress)
         return len(heard) == count
 
-    result = solved(SelfRepresentation("auto", formulation, callback=callback), *noisy())[1]
+    result = solved(SelfRepresentation(callback=callback), *noisy())[1]
     assert result.stop == "callback"
     assert [each.iteration for each in heard] == list(range(1, count + 1))
     assert all(isinstance(each, Progress) for each in heard)
@@ -506,13 +385,11 @@ def test_a_time_limit_ends_the_run_with_what_it_has(smoothing):
         ({"smoothing": 0.0}, r"smoothing must be .*got 0\.0"),
         ({"smoothing": 2.0}, r"smoothing must be .*got 2\.0"),
         ({"smoothing": "fine"}, "smoothing must be .*got 'fine'"),
-        ({"formulation": "both"}, 'formulation must be "rows" or "joint", got \'both\''),
         ({"rounds": 0}, r"SelfRepresentation\(rounds=\.\.\.\) must be a positive number"),
         ({"max_iter": 0}, "max_iter"),
         ({"tol": -1.0}, "tol"),
         ({"constant": np.nan}, "constant"),
         ({"time_limit": -1.0}, "time_limit"),
-        ({"start": "ones"}, "start must be one of"),
     ],
 )
 def test_bad_parameters_are_named(params, message):

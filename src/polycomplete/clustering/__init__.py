@@ -1,5 +1,5 @@
 """Subspace clustering: of complete points, and of points with missing entries."""
 
-from polycomplete.clustering.estimators import SparseSubspaceClustering, SubspaceClusterer
+from polycomplete.clustering.ssc import SparseSubspaceClustering, SubspaceClusterer
 
 __all__ = ["SparseSubspaceClustering", "SubspaceClusterer"]

@@ -24,10 +24,6 @@ class SRMC(PathCompleter):
     smoothing : "auto" or float, default="auto"
         How far a row may stay from its representation: 1/λ of the paper, for rows of length one.
         "auto" chooses it by hiding observed entries.
-    formulation : {"rows", "joint"}, default="rows"
-        "joint" is the paper's objective, which rewards completions far from the truth
-        (:class:`~polycomplete.solvers.SelfRepresentation` says why); in "rows" a missing entry is
-        what the representation of its own row predicts.
     constant : float, default=1.0
         A constant coordinate that every row gets, for surfaces that do not go through the origin;
         0 for subspaces that do.
@@ -57,7 +53,6 @@ class SRMC(PathCompleter):
     def __init__(
         self,
         smoothing: float | str = "auto",
-        formulation: str = "rows",
         constant: float = 1.0,
         max_iter: int = 100,
         tol: float = 5e-3,
@@ -71,7 +66,6 @@ class SRMC(PathCompleter):
         verbose: int = 0,
     ):
         self.smoothing = smoothing
-        self.formulation = formulation
         self.constant = constant
         self.max_iter = max_iter
         self.tol = tol
@@ -89,7 +83,6 @@ class SRMC(PathCompleter):
     def _solver(self, shape: tuple[int, int], seed: int) -> SelfRepresentation:
         return SelfRepresentation(
             smoothing=self.smoothing,
-            formulation=self.formulation,
             constant=self.constant,
             max_iter=self.max_iter,
             tol=self.tol,

@@ -1,20 +1,21 @@
-"""Subspace clustering of complete points, and of points with missing entries."""
+"""Sparse subspace clustering of complete points, and of points with missing entries."""
 
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import normalize
 from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
 from polycomplete._checks import check_numbers
 from polycomplete._messages import warn
 from polycomplete._resources import blas_threads_for
-from polycomplete.clustering.coding import Codes, Schedule, by_all, by_nearest
 from polycomplete.clustering.spectral import (
     coefficient_matrix,
     eigengap,
@@ -24,14 +25,30 @@ from polycomplete.clustering.spectral import (
 )
 from polycomplete.frames import find_missing, to_matrix
 from polycomplete.keeping import Savable, all_or_nothing
+from polycomplete.solvers.sparse_codes import Admm, Misfit, blocks
 from polycomplete.tables.method import prepared
 
-# Beyond so many points "auto" codes a point by its nearest others instead of by all.
+# Beyond so many points "auto" writes a point by its nearest others instead of by all.
 _ALL, _NEAREST = 2000, 100
+_SPARSE = "shape of a sparse matrix"
 _ASSIGN = ("cluster_qr", "discretize", "kmeans")
 
 
-class SparseSubspaceClustering(ClusterMixin, BaseEstimator):
+class Codes(NamedTuple):
+    """Coefficients of every point, iterations (of the slowest part), whether these were enough.
+
+    ``atoms`` are the points that the coefficients belong to, None where these are all points in
+    their order; ``outliers`` is what the outlier term took out of the points, where there is one.
+    """
+
+    values: np.ndarray
+    iterations: int
+    converged: bool
+    atoms: np.ndarray | None = None
+    outliers: np.ndarray | None = None
+
+
+class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
     """Find the subspaces on which points lie, by writing each point with few others.
 
     Sparse subspace clustering (Elhamifar & Vidal 2013): coefficients from
@@ -169,8 +186,7 @@ class SparseSubspaceClustering(ClusterMixin, BaseEstimator):
         self._check(X)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if self.normalize is True or (self.normalize == "auto" and not self.affine):
-            length = np.linalg.norm(X, axis=1, keepdims=True)
-            X = X / np.where(length > 0, length, 1)
+            X = normalize(X)
         with blas_threads_for(len(X)):
             found = self._express(X)
             self.coefficients_ = coefficient_matrix(found.values, found.atoms)
@@ -188,15 +204,10 @@ class SparseSubspaceClustering(ClusterMixin, BaseEstimator):
 
     def _express(self, X: np.ndarray) -> Codes:
         """Write points by others: by all, or by the nearest."""
-        schedule = Schedule(self.alpha, self.tol, self.max_iter, self.balance)
         nearest = self.n_neighbors
         if nearest == "auto":
             nearest = _NEAREST if len(X) > _ALL and self.outlier_alpha is None else None
-        if nearest is None:
-            found = by_all(X, self.alpha, self.affine, self.outlier_alpha, schedule, self.ridge)
-        else:
-            count = min(int(nearest), len(X) - 1)
-            found = by_nearest(X, self.alpha, self.affine, count, schedule, self.ridge)
+        found = self._by_all(X) if nearest is None else self._by_nearest(X, int(nearest))
         if not found.converged:
             warn(
                 f"The coefficients did not converge in {found.iterations} iterations; clusters may "
@@ -204,6 +215,41 @@ class SparseSubspaceClustering(ClusterMixin, BaseEstimator):
                 ConvergenceWarning,
             )
         return found
+
+    def _by_all(self, X: np.ndarray) -> Codes:
+        """Write every point by all the others, and by outliers."""
+        n, m = X.shape
+        products = np.abs(X @ X.T)
+        np.fill_diagonal(products, 0)
+        atoms, counted = X, np.ones(n)
+        if self.outlier_alpha is not None:
+            # λₑ = outlier_alpha / min_i max_{j≠i} |xⱼ|₁: that minimum is the second largest norm.
+            scale = self.outlier_alpha / (float(np.sort(np.abs(X).sum(axis=1))[-2]) or 1.0)
+            # An outlier is a combination of unit vectors; dividing them by λₑ charges them λₑ each.
+            atoms, counted = np.vstack([X, np.eye(m) / scale]), np.r_[counted, np.zeros(m)]
+        weight = self.alpha / _smallest(products.max(axis=1))
+        misfit = Misfit(X, atoms, weight, counted if self.affine else None)
+        admm = self._admm((n, len(atoms)), self.ridge * counted, bar_self=True)
+        iterations, converged = admm.run(misfit, self.tol, self.max_iter)
+        outliers = None if self.outlier_alpha is None else admm.codes[:, n:] / scale
+        return Codes(admm.codes[:, :n], iterations, converged, outliers=outliers)
+
+    def _by_nearest(self, X: np.ndarray, count: int) -> Codes:
+        """Write every point by its nearest, in blocks: memory grows with the points only."""
+        atoms, largest = find_nearest(X, self.affine, min(count, len(X) - 1))
+        weight = self.alpha / _smallest(largest)
+        counted = np.ones(atoms.shape[1]) if self.affine else None
+        values, iterations, converged = np.zeros(atoms.shape), 0, True
+        for rows in blocks(len(X)):
+            misfit = Misfit(X[rows], X[atoms[rows]], weight, counted)
+            admm = self._admm(atoms[rows].shape, self.ridge)
+            taken, rests = admm.run(misfit, self.tol, self.max_iter)
+            values[rows] = admm.codes
+            iterations, converged = max(iterations, taken), converged and rests
+        return Codes(values, iterations, converged, atoms)
+
+    def _admm(self, shape: Any, ridge: Any, bar_self: bool = False) -> Admm:
+        return Admm(shape, np.array([[float(self.alpha)]]), ridge, bar_self, self.balance)
 
     def _check(self, X: np.ndarray) -> None:
         """Raise where points have holes, or a parameter is wrong, in itself or for these points."""
@@ -252,6 +298,15 @@ class SparseSubspaceClustering(ClusterMixin, BaseEstimator):
         if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
             known = "".join(f" or {other!r}" for other in others)
             raise ValueError(f"{name}={value!r} must be a whole number from 1 on{known}.")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is saved: numbers, without the classes of sparse matrices."""
+        state = super().__getstate__()
+        return {name: _taken_apart(value) for name, value in state.items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Put sparse matrices together again."""
+        super().__setstate__({name: _together(value) for name, value in state.items()})
 
 
 class SubspaceClusterer(Savable, ClusterMixin, BaseEstimator):
@@ -358,6 +413,47 @@ def _points(estimator: Any, X: Any, **how: Any) -> np.ndarray:
     )
     validate_data(estimator, X, skip_check_array=True)
     return np.asarray(matrix)
+
+
+def find_nearest(X: np.ndarray, affine: bool, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nearest points of each in ascending order, and the largest product of each.
+
+    Nearest means the smallest distance where subspaces are affine, the smallest angle where they go
+    through the origin.
+    """
+    norms = np.linalg.norm(X, axis=1)
+    atoms, largest = np.empty((len(X), count), dtype=np.intp), np.empty(len(X))
+    for rows in blocks(len(X)):
+        products = X[rows] @ X.T
+        own = np.arange(len(products)), np.arange(rows.start, rows.stop)
+        closeness = (
+            2 * products - norms**2 if affine else np.abs(products) / np.maximum(norms, 1e-300)
+        )
+        closeness[own], products[own] = -np.inf, 0
+        largest[rows] = np.abs(products).max(axis=1)
+        # In the order of the points: no result depends on how the search sorts.
+        atoms[rows] = np.sort(np.argpartition(-closeness, count - 1)[:, :count], axis=1)
+    return atoms, largest
+
+
+def _smallest(largest: np.ndarray) -> float:
+    """Return the smallest number that is not rounding; points at the origin tell nothing."""
+    positive = largest[largest > 1e-12 * largest.max()]
+    return float(positive.min()) if positive.size else 1.0
+
+
+def _taken_apart(value: Any) -> Any:
+    if not sparse.issparse(value):
+        return value
+    parts = {name: getattr(value, name) for name in ("data", "indices", "indptr")}
+    return {_SPARSE: list(value.shape), **parts}
+
+
+def _together(value: Any) -> Any:
+    if not (isinstance(value, dict) and _SPARSE in value):
+        return value
+    parts = value["data"], value["indices"], value["indptr"]
+    return sparse.csr_matrix(parts, shape=tuple(value[_SPARSE]))
 
 
 def _check_rows(seen: np.ndarray) -> None:
