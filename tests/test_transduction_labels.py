@@ -8,9 +8,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polycomplete.transduction.estimators import known_labels, known_numbers
+from polycomplete.transduction import classifier, regressor
+from polycomplete.transduction.base import entries
 
 NAN = float("nan")
+
+
+def known_labels(y, unlabeled="auto"):
+    """Return the classes and the number of the class of each label, -1 where it is missing."""
+    y, missing = entries(y)
+    missing = classifier.missing_labels(y, missing, unlabeled)
+    codes = np.full(len(y), -1)
+    classes, codes[~missing] = np.unique(classifier.known_labels(y, missing), return_inverse=True)
+    return classes, codes
+
+
+def known_numbers(y):
+    return regressor.known_numbers(*entries(y))
+
+
 THREE = {
     "minus one": np.array([5, -1, 3]),
     "minus one as float": np.array([5.0, -1.0, 3.0]),
