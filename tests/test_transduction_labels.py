@@ -8,23 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polycomplete.transduction import classifier, regressor
-from polycomplete.transduction.base import entries
+from polycomplete.transduction import classifier
+from polycomplete.transduction.regressor import known_numbers
 
 NAN = float("nan")
 
 
 def known_labels(y, unlabeled="auto"):
     """Return the classes and the number of the class of each label, -1 where it is missing."""
-    y, missing = entries(y)
-    missing = classifier.missing_labels(y, missing, unlabeled)
-    codes = np.full(len(y), -1)
-    classes, codes[~missing] = np.unique(classifier.known_labels(y, missing), return_inverse=True)
-    return classes, codes
-
-
-def known_numbers(y):
-    return regressor.known_numbers(*entries(y))
+    classes, numbers = classifier.known_labels(y, unlabeled)
+    return classes, np.nan_to_num(numbers, nan=-1).astype(int)
 
 
 THREE = {

@@ -79,12 +79,16 @@ class Member:
         weighted = self._weighted(Z)
         return self._targets(weighted, self.estimator.transform(weighted))
 
-    def fitted(self, Z: np.ndarray) -> tuple[Member, np.ndarray, list[tuple[str, type[Warning]]]]:
-        """Return the fitted member, which may come from another process, targets and warnings."""
+    def fitted(self, Z: np.ndarray, holdout: Holdout) -> tuple[Any, ...]:
+        """Return the fitted member, its targets, those of the holdout, and warnings.
+
+        It may come from another process.
+        """
+        held = holdout.answers(self)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             completed = self.fit(Z)
-        return self, completed, [(str(each.message), each.category) for each in caught]
+        return self, completed, held, caught
 
     def _weighted(self, Z: np.ndarray) -> np.ndarray:
         features = Z.shape[1] - self.width
@@ -122,17 +126,16 @@ class Holdout:
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             return follow(path, zero, zero == 0, np.ones(1))
 
-    def answers(self, members: list[Member]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the mean of what fits give for hidden targets, and their numbers.
-
-        Along a path rows are still on their way: what it gives is more timid than a fit.
-        """
-        found, truth = [np.empty((0, members[0].width))], [self.numbers[:0]]
+    def answers(self, member: Member) -> np.ndarray:
+        """Return what fits give for hidden targets: along a path rows are still on their way."""
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-            for hidden in self.hidden:
-                found.append(np.mean([self._fit(member, hidden) for member in members], axis=0))
-                truth.append(self.numbers[hidden])
-        return np.concatenate(found), np.concatenate(truth)
+            found = [self._fit(member, hidden) for hidden in self.hidden]
+        return np.concatenate([np.empty((0, member.width)), *found])
+
+    @property
+    def truth(self) -> np.ndarray:
+        """The numbers of hidden targets."""
+        return np.concatenate([self.numbers[:0], *(self.numbers[each] for each in self.hidden)])
 
     def _fit(self, member: Member, hidden: np.ndarray) -> np.ndarray:
         Z = self._shown(member, hidden)
@@ -212,24 +215,23 @@ class BaseTransducer(Savable, BaseEstimator):
         """
         self._check()
         matrix, mask = self._validate(X, reset=True)
+        check_consistent_length(matrix, numbers)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        rng, known = np.random.default_rng(seed), ~np.isnan(numbers)
+        rng = np.random.default_rng(seed)
         given = _default(len(numbers)) if self.estimator is None else self.estimator
         estimator = prepared(given, seed, 0)
-        apart = self._is_apart(estimator, mask, known)
-        groups = numbers if codec.has_classes else np.where(known, 0.0, np.nan)
-        train = self._training_rows(groups, apart, rng)
-        self._take_features(matrix, mask, train)
+        apart = self._is_apart(estimator, mask[~np.isnan(numbers)])
         codec.fit_block(numbers)
         self._codec = codec
+        train = self._training_rows(numbers, apart, rng)
+        self._take_features(matrix, mask, train)
         Z = self._rows(matrix, mask, codec.spread(numbers))
         with showing(self.verbose):
-            holdout = self._holdout(Z, numbers, groups, apart, rng)
+            holdout = self._holdout(Z, numbers, apart, rng)
             members = self._choose(estimator, holdout, matrix.size)
-            held, truth = holdout.answers(members)
-            return self._fit_members(members, Z, train), held, truth
+            return *self._fit_members(members, Z, train, holdout), holdout.truth
 
-    def _is_apart(self, estimator: Any, mask: np.ndarray, known: np.ndarray) -> bool:
+    def _is_apart(self, estimator: Any, mask: np.ndarray) -> bool:
         """Return whether the surface is learned from the rows with a target alone.
 
         Rows without one teach what missing features look like. But they support whatever target
@@ -238,17 +240,21 @@ class BaseTransducer(Savable, BaseEstimator):
         """
         if self.learn_from != "auto":
             return self.learn_from == "labeled"
-        enough = np.count_nonzero(known) >= LABELED and mask[known].mean() >= CLEAR
+        enough = len(mask) >= LABELED and mask.mean() >= CLEAR
         return bool(enough and isinstance(estimator, BlockCompleter))
 
+    def _groups(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the group of each row: each has some rows where rows are drawn."""
+        return numbers if self._codec.has_classes else np.zeros(len(numbers))
+
     def _training_rows(
-        self, groups: np.ndarray, apart: bool, rng: np.random.Generator
+        self, numbers: np.ndarray, apart: bool, rng: np.random.Generator
     ) -> np.ndarray:
         """Return the rows that the surface is learned from: those with a target come first."""
-        if len(groups) <= self.max_samples and not apart:
-            return np.arange(len(groups))
-        labeled, others = np.flatnonzero(~np.isnan(groups)), np.flatnonzero(np.isnan(groups))
-        train = labeled[draw_rows(groups[labeled], self.max_samples, rng)]
+        if len(numbers) <= self.max_samples and not apart:
+            return np.arange(len(numbers))
+        labeled, others = np.flatnonzero(~np.isnan(numbers)), np.flatnonzero(np.isnan(numbers))
+        train = labeled[draw_rows(self._groups(numbers[labeled]), self.max_samples, rng)]
         room = 0 if apart else max(0, self.max_samples - len(train))
         return np.sort(np.concatenate([train, rng.choice(others, room, replace=False)]))
 
@@ -268,23 +274,19 @@ class BaseTransducer(Savable, BaseEstimator):
         return np.hstack([np.where(mask, self._scaler.apply_observed(matrix, mask), np.nan), block])
 
     def _holdout(
-        self,
-        Z: np.ndarray,
-        numbers: np.ndarray,
-        groups: np.ndarray,
-        apart: bool,
-        rng: np.random.Generator,
+        self, Z: np.ndarray, numbers: np.ndarray, apart: bool, rng: np.random.Generator
     ) -> Holdout:
         """Hide known targets of some rows; of none where these have a single value."""
-        rows, seen, features = np.flatnonzero(~np.isnan(groups)), ~np.isnan(Z), len(self._seen)
+        rows, seen, features = np.flatnonzero(~np.isnan(numbers)), ~np.isnan(Z), len(self._seen)
         per_row = max(1.0, float(seen[rows, :features].sum(axis=1).mean()))
-        rows = rows[draw_rows(groups[rows], max(FEWEST, int(ENTRIES / per_row)), rng)]
+        most = max(FEWEST, int(ENTRIES / per_row))
+        rows = rows[draw_rows(self._groups(numbers[rows]), most, rng)]
         varying = ~is_constant(np.nan_to_num(Z[rows]), seen[rows])
         rows = rows[seen[rows, :features][:, varying[:features]].any(axis=1)]
         varying[features:] = True
         # Several draws where few can be hidden; none where nothing can be told from them.
         times = min(3, -(-2 * ENOUGH // len(rows))) if len(np.unique(numbers[rows])) > 1 else 0
-        draws = [hiding(groups[rows], rng) for _ in range(times)]
+        draws = [hiding(self._groups(numbers[rows]), rng) for _ in range(times)]
         hidden = [draw for draw in draws if draw.any()]
         return Holdout(Z[rows][:, varying], numbers[rows], hidden, self._errors, apart)
 
@@ -310,23 +312,25 @@ class BaseTransducer(Savable, BaseEstimator):
                         member.estimator, choice.error)  # fmt: skip
         return [members[each] for each in best]
 
-    def _fit_members(self, members: list[Member], Z: np.ndarray, train: np.ndarray) -> np.ndarray:
-        """Fit all members; return the mean of their answers for all rows.
+    def _fit_members(
+        self, members: list[Member], Z: np.ndarray, train: np.ndarray, holdout: Holdout
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Fit all members; return the means of their answers for all rows, and for hidden targets.
 
         Only the first, the best, shows its warnings: the others are some of several.
         """
-        cases = [(member, Z[train]) for member in members]
+        cases = [(member, Z[train], holdout) for member in members]
         done = in_processes(Member.fitted, cases, Z[train].size >= LONG)
-        for message, kind in done[0][2]:
-            warn(message, kind)
-        self.members_ = [member for member, _, _ in done]
+        self.members_, answers, held, caught = map(list, zip(*done, strict=True))
+        for each in caught[0]:
+            warn(str(each.message), each.category)
         self.label_weight_, self.estimator_ = self.members_[0].weight, self.members_[0].estimator
-        answers = np.empty((len(Z), self.members_[0].width))
-        answers[train] = np.mean([answer for _, answer, _ in done], axis=0)
+        block = np.empty((len(Z), self.members_[0].width))
+        block[train] = np.mean(answers, axis=0)
         rest = np.setdiff1d(np.arange(len(Z)), train)
         if len(rest):
-            answers[rest] = self._answer(Z[rest])
-        return answers
+            block[rest] = self._answer(Z[rest])
+        return block, np.mean(held, axis=0)
 
     def _answer(self, Z: np.ndarray) -> np.ndarray:
         return np.mean([member.complete(Z) for member in self.members_], axis=0)
@@ -344,16 +348,6 @@ class BaseTransducer(Savable, BaseEstimator):
             row = np.full((1, self.n_features_in_), np.nan)
             row[0, self._seen[:1]] = self._scaler.centre[:1]
             self.predict(row)
-
-    def _entries(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return y as an array of one dimension, and which of its entries are missing."""
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None; give it "
-                "with missing values where they are to be found."
-            )
-        check_consistent_length(to_matrix(X), y)
-        return entries(y)
 
     def _check(self) -> None:
         weight = self.label_weight
@@ -384,31 +378,31 @@ class BaseTransducer(Savable, BaseEstimator):
         return tags
 
 
-def entries(y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return y as an array of one dimension, and which of its entries are missing.
+def entries(y: Any) -> tuple[np.ndarray, dict[int, Any]]:
+    """Return y as an array of one dimension, and its entries that are not missing by their rows.
 
     Lists and the columns of data frames are taken entry by entry: NumPy would make a text of NaN
     where it stands among texts, and a float of a whole number beside None.
     """
+    if y is None:
+        raise ValueError(
+            "A transductive estimator requires y to be passed, but the target y is None; give it "
+            "with missing values where they are to be found."
+        )
     column = nw.from_native(y, allow_series=True, eager_only=True, pass_through=True)
     if isinstance(column, nw.Series):
         y = column.to_list()
     if isinstance(y, list | tuple) and not any(isinstance(one, list | np.ndarray) for one in y):
         y = np.fromiter(y, dtype=object, count=len(y))
     y = np.asarray(column_or_1d(y, warn=True))
-    return y, np.array([is_missing(entry) for entry in y], dtype=bool)
+    return y, {row: entry for row, entry in enumerate(y) if not is_missing(entry)}
 
 
-def which(y: np.ndarray, missing: np.ndarray, test: Callable[[Any], bool]) -> np.ndarray:
-    """Return where there is an entry that passes a test."""
-    pairs = zip(y.tolist(), missing, strict=True)
-    return np.array([not hole and bool(test(entry)) for entry, hole in pairs], dtype=bool)
-
-
-def refuse(y: np.ndarray, missing: np.ndarray, test: Callable[[Any], bool], why: str) -> None:
+def refuse(known: dict[int, Any], test: Callable[[Any], bool], why: str) -> None:
     """Raise with the first entry that passes a test."""
-    for row in np.flatnonzero(which(y, missing, test)):
-        raise ValueError(f"y holds {y[row]!r:.60} in row {row}, which {why}.")
+    for row, entry in known.items():
+        if test(entry):
+            raise ValueError(f"y holds {entry!r:.60} in row {row}, which {why}.")
 
 
 def _is_count(value: object) -> bool:

@@ -14,7 +14,7 @@ from polycomplete.frames import is_missing
 from polycomplete.keeping import all_or_nothing
 from polycomplete.tables.calibration import Calibration
 from polycomplete.tables.codecs import Category
-from polycomplete.transduction.base import BaseTransducer, refuse, which
+from polycomplete.transduction.base import BaseTransducer, entries, refuse
 
 
 class TransductiveClassifier(ClassifierMixin, BaseTransducer):
@@ -136,19 +136,16 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         -------
         self
         """
-        y, missing = self._entries(X, y)
-        missing = missing_labels(y, missing, self.unlabeled)
-        self.classes_, codes = np.unique(known_labels(y, missing), return_inverse=True)
-        numbers = np.full(len(y), np.nan)
-        numbers[~missing] = codes
+        self.classes_, numbers = known_labels(y, self.unlabeled)
+        known = np.flatnonzero(~np.isnan(numbers))
+        codes = numbers[known].astype(np.intp)
         codec = Category("y", "categorical", str(self.classes_.dtype), self.classes_.tolist())
         block, held, truth = self._fit(X, codec, numbers)
-        shares = np.bincount(codes) / len(codes)
         scores = codec.scores(held) if codec.center else np.empty((0, 1))
-        self.calibration_ = Calibration.fit(scores, truth, shares)
+        self.calibration_ = Calibration.fit(scores, truth, np.bincount(codes) / len(codes))
         codec.calibration = self.calibration_
         self.label_distributions_ = codec.probabilities(block)
-        self.label_distributions_[~missing] = np.eye(len(self.classes_))[codes]
+        self.label_distributions_[known] = np.eye(len(self.classes_))[codes]
         self.transduction_ = self.classes_[np.argmax(self.label_distributions_, axis=1)]
         return self
 
@@ -194,48 +191,50 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         return np.sqrt(-2 * np.log(np.maximum(own, np.finfo(float).tiny)))
 
 
-def missing_labels(y: np.ndarray, missing: np.ndarray, unlabeled: Any = "auto") -> np.ndarray:
-    """Return where labels are missing, given where there is None, NaN or NA.
+def known_labels(y: Any, unlabeled: Any = "auto") -> tuple[np.ndarray, np.ndarray]:
+    """Return the sorted classes, and the number of the class of each label, NaN where missing.
 
-    "auto" takes the number −1 for missing, too, as scikit-learn's semi-supervised estimators do;
-    None takes nothing else.
+    None, NaN and NA are always missing. "auto" takes the number −1 for missing, too, as
+    scikit-learn's semi-supervised estimators do; None takes nothing else.
     """
+    y, known = entries(y)
     auto = isinstance(unlabeled, str) and unlabeled == "auto"
     if auto:
-        missing = missing | _minus_one(y, missing)
+        known = _without_minus_one(known)
     elif not is_missing(unlabeled):
-        missing = missing | which(y, missing, lambda entry: entry == unlabeled)
-    if missing.all():
+        known = {row: entry for row, entry in known.items() if entry != unlabeled}
+    if not known:
         raise ValueError(
             "y has no known label: at least one row must have one; None, NaN and "
             f"{-1 if auto else repr(unlabeled)} stand for missing ones."
         )
-    return missing
+    _check_kinds(known)
+    labels = y[list(known)]
+    labels = np.array(labels.tolist()) if y.dtype == object else labels
+    check_classification_targets(labels)
+    numbers = np.full(len(y), np.nan)
+    classes, numbers[list(known)] = np.unique(labels, return_inverse=True)
+    return classes, numbers
 
 
-def known_labels(y: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Return the known labels; refuse what cannot be a class, and classes of several kinds."""
-    refuse(y, missing, lambda entry: isinstance(entry, Real) and math.isinf(entry),
-           "is infinite; make it missing (NaN) instead")  # fmt: skip
-    known = y[~missing]
-    if y.dtype == object:
-        refuse(y, missing, lambda entry: not isinstance(entry, str | Real | np.bool_),
-               "is neither text nor a number; turn labels into text")  # fmt: skip
-        if any(isinstance(entry, str) for entry in known):
-            refuse(y, missing, lambda entry: not isinstance(entry, str),
-                   "is a number among labels that are text; turn all into text")  # fmt: skip
-        known = np.array(known.tolist())
-    check_classification_targets(known)
-    return known
-
-
-def _minus_one(y: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Return where −1 stands, unless it may as well be a class."""
-    found = which(y, missing, lambda entry: isinstance(entry, Real) and entry == -1)
-    others = y[~found & ~missing].tolist()
-    if found.any() and others and all(isinstance(one, Real) and one == 1 for one in others):
+def _without_minus_one(known: dict[int, Any]) -> dict[int, Any]:
+    """Leave out -1, unless it may as well be a class."""
+    kept = {row: e for row, e in known.items() if not (isinstance(e, Real) and e == -1)}
+    others = kept.values()
+    if len(kept) < len(known) and kept and all(isinstance(e, Real) and e == 1 for e in others):
         raise ValueError(
             "y holds -1 and 1 alone: -1 may be a class or mean a missing label. Say unlabeled=None "
             "if it is a class (missing labels are then None or NaN), unlabeled=-1 if it is missing."
         )
-    return found
+    return kept
+
+
+def _check_kinds(known: dict[int, Any]) -> None:
+    """Refuse what cannot be a class, and classes that cannot be sorted."""
+    refuse(known, lambda entry: isinstance(entry, Real) and math.isinf(entry),
+           "is infinite; make it missing (NaN) instead")  # fmt: skip
+    refuse(known, lambda entry: not isinstance(entry, str | Real | np.generic),
+           "is neither text nor a number; turn labels into text")  # fmt: skip
+    if any(isinstance(entry, str) for entry in known.values()):
+        refuse(known, lambda entry: not isinstance(entry, str),
+               "is a number among labels that are text; turn all of them into text")  # fmt: skip

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from polycomplete.keeping import all_or_nothing
 from polycomplete.tables.codecs import Number
-from polycomplete.transduction.base import BaseTransducer, refuse
+from polycomplete.transduction.base import BaseTransducer, entries, refuse
 
 
 class TransductiveRegressor(RegressorMixin, BaseTransducer):
@@ -99,7 +99,7 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
         -------
         self
         """
-        numbers = known_numbers(*self._entries(X, y))
+        numbers = known_numbers(y)
         block, _, _ = self._fit(X, Number("y", "numeric", "Float64"), numbers)
         self.transduction_ = np.where(np.isnan(numbers), self._codec.gather(block), numbers)
         return self
@@ -123,13 +123,14 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
         return np.abs(block - self._codec.spread(numbers))[:, 0]
 
 
-def known_numbers(y: np.ndarray, missing: np.ndarray) -> np.ndarray:
+def known_numbers(y: Any) -> np.ndarray:
     """Return a numeric target as float64, NaN where it is missing."""
-    refuse(y, missing, lambda entry: not isinstance(entry, Real),
+    y, known = entries(y)
+    refuse(known, lambda entry: not isinstance(entry, Real),
            "is not a number; use TransductiveClassifier for classes")  # fmt: skip
-    refuse(y, missing, np.isinf, "is infinite; make it missing (NaN) instead")
-    if missing.all():
+    refuse(known, np.isinf, "is infinite; make it missing (NaN) instead")
+    if not known:
         raise ValueError("y has no known value: at least one row must have one.")
     numbers = np.full(len(y), np.nan)
-    numbers[~missing] = y[~missing].astype(np.float64)
+    numbers[list(known)] = list(known.values())
     return numbers
