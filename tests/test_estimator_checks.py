@@ -16,7 +16,9 @@ from polycomplete import (
 REGISTERED = [methods.get(name) for name in methods.names("completer")]
 #: With little to choose: what takes time in these checks is the choosing, on 300 rows.
 QUICK = {
-    "method": PMC(kernel=RBF(multiple=1.5), smoothing=0.1, solver=Exact(n_restarts=0, blend=False)),
+    "estimator": PMC(
+        kernel=RBF(multiple=1.5), smoothing=0.1, solver=Exact(n_restarts=0, blend=False)
+    ),
     "label_weight": 1.0,
 }
 TRANSDUCTIVE = [

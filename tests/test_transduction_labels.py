@@ -8,9 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polycomplete.transduction.estimators import known_labels, known_numbers
+from polycomplete.transduction import classifier
+from polycomplete.transduction.regressor import known_numbers
 
 NAN = float("nan")
+
+
+def known_labels(y, unlabeled="auto"):
+    """Return the classes and the number of the class of each label, -1 where it is missing."""
+    classes, numbers = classifier.known_labels(y, unlabeled)
+    return classes, np.nan_to_num(numbers, nan=-1).astype(int)
+
+
 THREE = {
     "minus one": np.array([5, -1, 3]),
     "minus one as float": np.array([5.0, -1.0, 3.0]),

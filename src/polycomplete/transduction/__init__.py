@@ -1,5 +1,6 @@
 """Labels are one more column with holes: complete them along with the features."""
 
-from polycomplete.transduction.estimators import TransductiveClassifier, TransductiveRegressor
+from polycomplete.transduction.classifier import TransductiveClassifier
+from polycomplete.transduction.regressor import TransductiveRegressor
 
 __all__ = ["TransductiveClassifier", "TransductiveRegressor"]

@@ -1,0 +1,136 @@
+"""Regression by completion: the target is a column with holes."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from polycomplete.keeping import all_or_nothing
+from polycomplete.tables.codecs import Number
+from polycomplete.transduction.base import BaseTransducer, entries, refuse
+
+
+class TransductiveRegressor(RegressorMixin, BaseTransducer):
+    """Predict a number for rows with missing features by completing [features, number].
+
+    Missing features and missing numbers are found together; features and number are standardized
+    by what is observed of them.
+
+    Parameters
+    ----------
+    estimator : completer or imputer, optional
+        What completes features and number side by side: any completer of this library, or an
+        imputer of scikit-learn. By default :class:`~polycomplete.PMC`. Its smoothing ("auto") and
+        the width of its kernel (None or ``RBF()``) are chosen by hiding known numbers; an
+        estimator that follows no path of smoothings, such as one with
+        :class:`~polycomplete.AdamPlus`, keeps its own.
+    label_weight : "auto" or float, default="auto"
+        The weight of the number; a feature has 1. "auto" chooses among 0.1, 0.3, 1 and 3 by
+        hiding known numbers.
+    n_members : "auto" or int, default="auto"
+        The maximum number of settings that are fitted and averaged: the best one, and those that
+        hidden numbers cannot tell from it. "auto" is 3, and 1 from 100 000 entries of X on.
+    learn_from : {"auto", "all", "labeled"}, default="auto"
+        The rows that the surface is learned from. "labeled": those whose number is known; the
+        others are completed row by row. "auto" does so where there are 200 of them or more and
+        at least three quarters of their features are observed, and takes all rows elsewhere.
+    max_samples : int, default=3000
+        The maximum number of rows that the surface is learned from, labeled ones first;
+        the others are completed row by row.
+    random_state : int, RandomState or None, default=None
+        Everything random follows from it.
+    verbose : int, default=0
+        1 shows what is chosen and stages of the fit, 2 every iteration, through :mod:`logging`.
+
+    Attributes
+    ----------
+    transduction_ : ndarray of shape (n_samples,)
+        The number of each row of X; known ones as they were.
+    members_ : list of Member
+        The fits whose answers are averaged, the best first: ``weight`` of the number and fitted
+        ``estimator``.
+    label_weight_ : float
+        The weight in the first of them.
+    estimator_ : completer or imputer
+        The estimator of the first of them.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str, shape (n_features,)
+        Their names, where X had any.
+
+    See Also
+    --------
+    TransductiveClassifier : The same for classes.
+    PMC : Completes columns of numbers without choosing for one of them.
+
+    References
+    ----------
+    J. Fan, Y. Zhang and M. Udell (2020). Polynomial matrix completion for missing data imputation
+    and transductive learning. AAAI. Section "Transductive learning", for
+    labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from polycomplete import TransductiveRegressor
+    >>> t = np.linspace(-1, 1, 80)
+    >>> X, y = np.c_[t, t**2], t**3
+    >>> X[::5, 0], y[::2] = np.nan, np.nan
+    >>> found = TransductiveRegressor(random_state=0).fit(X, y)
+    >>> bool(np.median(np.abs(found.transduction_ - t**3)) < 0.05)
+    True
+    """
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from all rows, and complete y.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features, NaN where missing.
+        y : array-like of shape (n_samples,)
+            Numbers; None or NaN where missing.
+
+        Returns
+        -------
+        self
+        """
+        numbers = known_numbers(y)
+        block, _, _ = self._fit(X, Number("y", "numeric", "Float64"), numbers)
+        self.transduction_ = np.where(np.isnan(numbers), self._codec.gather(block), numbers)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the target of each row, without refitting.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features, NaN where missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        block = self._complete(X)
+        return np.asarray(self._codec.gather(block))
+
+    def _errors(self, block: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        return np.abs(block - self._codec.spread(numbers))[:, 0]
+
+
+def known_numbers(y: Any) -> np.ndarray:
+    """Return a numeric target as float64, NaN where it is missing."""
+    y, known = entries(y)
+    refuse(known, lambda entry: not isinstance(entry, Real),
+           "is not a number; use TransductiveClassifier for classes")  # fmt: skip
+    refuse(known, np.isinf, "is infinite; make it missing (NaN) instead")
+    if not known:
+        raise ValueError("y has no known value: at least one row must have one.")
+    numbers = np.full(len(y), np.nan)
+    numbers[list(known)] = list(known.values())
+    return numbers
