@@ -75,7 +75,7 @@ def check_frame(frame, expected, X):
 # The same result
 
 
-@pytest.mark.parametrize("places", [(), (170,), (0, 60, 100, 150, 150, 349)], ids=[1, 2, 7])
+@pytest.mark.parametrize("places", [(), (170,), (0, 60, 100, 150, 150, 349)], passthrough=[1, 2, 7])
 def test_partitions_do_not_matter(frame, expected, places):
     X = from_parts(parts_of(frame, *places))  # some empty, one complete
     with dask.config.set(scheduler="synchronous"):
@@ -308,7 +308,7 @@ def mixed(n=240):
 
 
 def table_completer():
-    return TableCompleter(method=LRMC(), ids=["who"], random_state=0)
+    return TableCompleter(method=LRMC(), passthrough=["who"], random_state=0)
 
 
 def test_a_table_is_completed_as_in_memory_where_it_is_small():

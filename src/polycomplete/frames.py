@@ -97,6 +97,108 @@ def _frame(X: Any) -> Any:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
+def table(X: Any) -> Any:
+    """Return a data frame as narwhals sees it.
+
+    Parameters
+    ----------
+    X : data frame
+        Of pandas, polars or pyarrow, in memory.
+
+    Returns
+    -------
+    narwhals.DataFrame
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> table(pl.DataFrame({"a": [1, None]})).columns
+    ['a']
+    """
+    frame = _frame(X)
+    if frame is None:
+        raise TypeError(
+            "X must be a data frame of pandas, polars or pyarrow that is in memory, got "
+            f"{type(X).__name__}; for an array of numbers use a completer such as PMC itself."
+        )
+    return frame
+
+
+def present(series: Any) -> np.ndarray:
+    """Return which cells of a column are there: neither null, None, NA, NaT nor NaN.
+
+    Parameters
+    ----------
+    series : narwhals.Series
+        The column.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> present(table(pl.DataFrame({"a": [1.0, None, float("nan")]}))["a"])
+    array([ True, False, False])
+    """
+    there = ~np.asarray(series.is_null().to_numpy(), dtype=bool)
+    return there & ~np.isnan(floats(series)) if series.dtype.is_float() else there
+
+
+def floats(series: Any) -> np.ndarray:
+    """Return a column of numbers or truth values as floats, NaN where missing.
+
+    Parameters
+    ----------
+    series : narwhals.Series
+        The column.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> floats(table(pl.DataFrame({"a": [1, None]}))["a"])
+    array([ 1., nan])
+    """
+    return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+
+
+def with_columns(frame: Any, columns: list[Any]) -> Any:
+    """Return a table of the user's library with other columns of the same names.
+
+    Its index, and what else pandas keeps with it, stay.
+
+    Parameters
+    ----------
+    frame : narwhals.DataFrame
+        The table before.
+    columns : list of narwhals.Series
+        The columns that it is to have, in their order.
+
+    Returns
+    -------
+    data frame
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = table(pl.DataFrame({"a": [1], "b": [2]}))
+    >>> with_columns(frame, [frame["b"]]).columns
+    ['b']
+    """
+    if not frame.implementation.is_pandas_like():
+        return frame.select(*columns).to_native()
+    places = [frame.columns.index(column.name) for column in columns]
+    native = frame.to_native().iloc[:, places].copy(deep=False)
+    for place, column in enumerate(columns):
+        native.isetitem(place, column.to_native().set_axis(native.index))
+    return native
+
+
 def _is_ragged(X: Any) -> bool:
     """Return whether X is a list of rows of different lengths."""
     return isinstance(X, list | tuple) and len({len(r) for r in X if hasattr(r, "__len__")}) > 1

@@ -11,12 +11,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from polycomplete.frames import present, table
 from polycomplete.methods import PMC
 from polycomplete.out_of_core import BlockCompleter
 from polycomplete.sampling import Sample
 from polycomplete.tables import TableCompleter
-from polycomplete.tables.cells import present, table
-from polycomplete.tables.method import check_columns, listed
+from polycomplete.tables.codecs import is_measured
+from polycomplete.tables.completer import check_columns, listed
 
 ROWS = 3000  # of a table to learn from, where the method does not say how many
 
@@ -46,9 +47,9 @@ def _from_tables(completer: TableCompleter, frame: Any) -> tuple[Look, Learn]:
     _refuse_unknown_categories(frame)
     method = PMC() if completer.method is None else completer.method
     most = clone(method)._sample_size() if isinstance(method, BlockCompleter) else ROWS
-    used = [name for name in frame.columns if name not in listed(completer.ids)]
-    told, clip = completer.kinds or {}, completer.clip
-    labels = [name for name in used if name in told or not _is_measured(frame[name])]
+    used = [name for name in frame.columns if name not in listed(completer.passthrough)]
+    told, clip = completer.column_types or {}, completer.clip
+    labels = [name for name in used if name in told or not is_measured(frame[name].dtype)]
     clipped = clip if isinstance(clip, Mapping) else used if clip is not None else []
     ends = [name for name in clipped if name not in labels]
     look = partial(
@@ -87,10 +88,6 @@ def _learn_table(completer: TableCompleter, sample: Sample) -> None:
     completer.fit(sample.X.to_native())
     # They are of the sample's cells.
     del completer.proba_, completer.cell_std_, completer.held_out_
-
-
-def _is_measured(series: Any) -> bool:
-    return bool(series.dtype.is_numeric() or series.dtype.is_temporal())
 
 
 def _refuse_unknown_categories(frame: Any) -> None:

@@ -12,8 +12,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from polycomplete.report.columns import DAY, Cells, label_of
-from polycomplete.tables.cells import SECONDS
-from polycomplete.tables.codecs import Number
+from polycomplete.tables.codecs import SECONDS, Number
 
 #: The rounding error of a mean, relative to the largest number.
 ROUNDING = 1e-12

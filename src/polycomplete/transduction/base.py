@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polycomplete._messages import showing, warn
 from polycomplete._resources import in_processes
-from polycomplete.completers import MANY
+from polycomplete.completers import MANY, prepared
 from polycomplete.frames import find_missing, to_matrix
 from polycomplete.keeping import Savable
 from polycomplete.kernels import RBF
@@ -20,7 +20,6 @@ from polycomplete.methods import PMC
 from polycomplete.out_of_core import BlockCompleter
 from polycomplete.scaling import ColumnScaler, is_constant
 from polycomplete.solvers import Exact
-from polycomplete.tables.method import prepared
 from polycomplete.transduction.search import (
     LONG,
     MULTIPLES,

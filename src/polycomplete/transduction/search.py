@@ -12,9 +12,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from polycomplete._resources import in_processes
+from polycomplete.completers import checked
 from polycomplete.kernels import RBF
 from polycomplete.solvers.base import logger
-from polycomplete.tables.method import checked
 
 LONG = 5000  # features of all rows from which on a fit takes a second
 WEIGHTS = (1.0, 0.3, 3.0)  # of the target; one feature has 1
