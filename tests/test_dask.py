@@ -75,7 +75,7 @@ def check_frame(frame, expected, X):
 # The same result
 
 
-@pytest.mark.parametrize("places", [(), (170,), (0, 60, 100, 150, 150, 349)], passthrough=[1, 2, 7])
+@pytest.mark.parametrize("places", [(), (170,), (0, 60, 100, 150, 150, 349)], ids=[1, 2, 7])
 def test_partitions_do_not_matter(frame, expected, places):
     X = from_parts(parts_of(frame, *places))  # some empty, one complete
     with dask.config.set(scheduler="synchronous"):

@@ -166,7 +166,7 @@ def less(X):
         lambda X: np.nan_to_num(X),
         less,
     ],
-    passthrough=["fewer rows", "another order", "another number", "no holes", "one more hole"],
+    ids=["fewer rows", "another order", "another number", "no holes", "one more hole"],
 )
 def test_other_rows_are_recognized(pmc, change):
     completer, X = pmc[0], change(HOLES)

@@ -322,8 +322,9 @@ class Time(Column):
         letters, first, last = TIMES[self.kind]
         counts = np.array(self._whole(numbers, *self._ends(unit, first, last)), dtype=np.int64)
         own = counts.astype(f"{letters}[{self.unit}]").astype(f"{letters}[{unit}]")
-        # Ticks become times of any zone and library; a new column has to be told its unit.
-        return own if series is None else own.astype(np.int64).tolist()
+        # Only as ticks are dates those of a zone.
+        ticked = series is not None and self.kind == "datetime"
+        return own.astype(np.int64).tolist() if ticked else own
 
     def _ends(self, unit: str, first: int, last: int) -> tuple[int, int]:
         """Return the first and the last tick that a unit and Python's own times can hold.
@@ -633,7 +634,11 @@ def _put(series: Any, rows: np.ndarray, values: Any) -> Any:
     """Return a series with other cells in some rows, taken from one with these cells behind it."""
     native, library = series.to_native(), nw.get_native_namespace(series)
     if series.implementation.is_pyarrow():
-        made = library.chunked_array([library.array(values, type=native.type)])
+        made = library.array(values, type=native.type)
+        if made.type != native.type:  # old versions forget the order of a dictionary
+            parts = made.indices, made.dictionary
+            made = library.DictionaryArray.from_arrays(*parts, ordered=native.type.ordered)
+        made = library.chunked_array([made])
     else:
         made = library.Series(values, dtype=native.dtype)
     parts = [each.alias("x").to_frame()
