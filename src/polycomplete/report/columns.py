@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 import narwhals.stable.v1 as nw
 import numpy as np
 
-from polycomplete.frames import is_missing, present, to_matrix
+from polycomplete.frames import SECONDS, is_missing, key, present, ticks, to_matrix, unit_of
 from polycomplete.report.findings import clean
-from polycomplete.tables.codecs import SECONDS, key, ticks, unit_of
 
 DAY = 86400.0  # seconds
 #: Bins of a histogram; labels that are named, at most, and their letters.

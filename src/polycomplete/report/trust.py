@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
+from polycomplete.frames import SECONDS
 from polycomplete.report.columns import DAY, Cells, label_of
-from polycomplete.tables.codecs import SECONDS, Number
+from polycomplete.tables.codecs import Number
 
 #: The rounding error of a mean, relative to the largest number.
 ROUNDING = 1e-12
