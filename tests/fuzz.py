@@ -287,7 +287,7 @@ MISSING = {"None", "nan", "<NA>", "NaT"}
 def check_tables(data):
     frame = data.draw(frames(), "frame")
     method = data.draw(st.sampled_from([None, LRMC()]), "method")
-    options = {"unseen": "missing", "random_state": 0}
+    options = {"handle_unknown": "missing", "random_state": 0}
     completer = TableCompleter(method, **options)
     before = snapshot(frame)
     done = attempt(lambda: completer.fit_transform(frame))

@@ -300,7 +300,7 @@ def mixed(n=240):
 
 
 def table_completer():
-    return TableCompleter(method=LRMC(), ids=["who"], random_state=0)
+    return TableCompleter(method=LRMC(), passthrough=["who"], random_state=0)
 
 
 def test_a_table_is_completed_as_in_memory_where_it_is_small():

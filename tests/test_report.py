@@ -269,7 +269,7 @@ def table():
     }).astype({"flag": "boolean", "count": "Int64"})  # fmt: skip
     for place, name in enumerate(frame.columns[1:]):
         frame.loc[place::6, name] = None
-    completer = TableCompleter(PMC(smoothing=1e-2), ids=["id"], random_state=0)
+    completer = TableCompleter(PMC(smoothing=1e-2), passthrough=["id"], random_state=0)
     return completer, frame, completer.fit_transform(frame)
 
 

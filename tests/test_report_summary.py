@@ -214,7 +214,7 @@ def test_tables_of_labels_alone_are_recognized_by_their_holes():
 def test_labels_that_the_fit_never_saw_are_neither_missing_nor_learned_from():
     frame = pd.DataFrame({"t": T, "kind": np.where(T > 0, "up", "down")})
     frame.loc[::6, "kind"] = None
-    completer = TableCompleter(LRMC(), unseen="missing", random_state=0).fit(frame)
+    completer = TableCompleter(LRMC(), handle_unknown="missing", random_state=0).fit(frame)
     frame.loc[1:3, "kind"] = "sideways"
     report = completer.report(frame, completer.transform(frame))
     kind = report.summary["columns"][1]

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 import polycomplete
 from polycomplete import LRMC, PMC, TableCompleter, methods
-from polycomplete.tables.cells import table
+from polycomplete.frames import table
 from polycomplete.tables.codecs import CODECS
 
 NAN = np.nan
@@ -52,7 +52,7 @@ def holes(mixed):
 
 @pytest.fixture
 def completer():
-    return TableCompleter(PMC(smoothing=1e-3), ids=["who"], random_state=0)
+    return TableCompleter(PMC(smoothing=1e-3), passthrough=["who"], random_state=0)
 
 
 def test_columns_that_follow_from_each_other_are_recovered(mixed, holes, completer):
@@ -112,12 +112,12 @@ def test_deviations_are_in_the_units_of_the_user(holes, completer):
 
 
 def test_methods_without_deviations_give_none(holes):
-    assert TableCompleter(KNNImputer(), ids=["who"]).fit(holes[0]).cell_std_ is None
+    assert TableCompleter(KNNImputer(), passthrough=["who"]).fit(holes[0]).cell_std_ is None
 
 
 @pytest.mark.parametrize("name", ["knn", "mean", "lrmc", "srmc", "kfmc", "vmc-2"])
 def test_any_method_serves(name, holes):
-    completer = TableCompleter(methods.get(name), ids=["who"], random_state=0)
+    completer = TableCompleter(methods.get(name), passthrough=["who"], random_state=0)
     assert not completer.fit_transform(holes[0]).isna().any(axis=None)
     if "scale" in completer.method_.get_params():
         assert completer.method_.scale is None
@@ -133,7 +133,7 @@ def test_rows_of_new_tables_do_not_depend_on_their_company(holes, completer):
 
 
 def test_the_same_seed_gives_the_same_table(holes):
-    runs = [TableCompleter(ids=["who"], random_state=3).fit(holes[0]) for _ in range(2)]
+    runs = [TableCompleter(passthrough=["who"], random_state=3).fit(holes[0]) for _ in range(2)]
     one, two = (run.transform(holes[0]) for run in runs)
     pd.testing.assert_frame_equal(one, two)
     assert_array_equal(runs[0].proba_["team"].values, runs[1].proba_["team"].values)
@@ -157,7 +157,7 @@ def test_another_library_may_bring_the_new_rows(holes, completer):
 
 def test_columns_weigh_the_same_in_the_matrix(holes, completer):
     frame, _ = holes
-    completer.set_params(weights={"team": 2.0, "height": 0.5}).fit(frame)
+    completer.set_params(column_weights={"team": 2.0, "height": 0.5}).fit(frame)
     columns = [column for column in completer.schema_ if column.is_completed]
     blocks = [column.spread(column.encode(table(frame)[column.name])[0]) for column in columns]
     totals = [np.nanvar(block, axis=0).sum() for block in blocks]
@@ -168,7 +168,7 @@ def test_weights_matter(mixed):
     frame = mixed[["height", "team"]].assign(noise=np.random.default_rng(2).normal(size=60))
     frame.loc[::3, "team"] = None
     errors = [
-        (TableCompleter(KNNImputer(), weights={"noise": weight}).fit_transform(frame)["team"]
+        (TableCompleter(KNNImputer(), column_weights={"noise": weight}).fit_transform(frame)["team"]
          != mixed["team"]).mean()
         for weight in (1e-3, 1e3)
     ]  # fmt: skip
@@ -220,7 +220,7 @@ def test_bounds_of_some_columns(holes):
         "born": ("1999-12-25", dt.datetime(2000, 1, 10)),
         "weight": "observed",
     }
-    completed = TableCompleter(LRMC(), ids=["who"], clip=clip).fit_transform(frame)
+    completed = TableCompleter(LRMC(), passthrough=["who"], clip=clip).fit_transform(frame)
     where = dict(zip(frame.columns, missing.T, strict=True))
     assert completed.loc[where["height"], "height"].min() == 160
     count = completed.loc[where["count"], "count"]
@@ -234,7 +234,7 @@ def test_whole_numbers_in_floats(mixed):
     frame.loc[::4, "count"] = NAN
     plain = TableCompleter(LRMC()).fit_transform(frame)["count"]
     whole = TableCompleter(LRMC(), integers="whole").fit_transform(frame)["count"]
-    said = TableCompleter(LRMC(), kinds={"count": "integer"}).fit_transform(frame)["count"]
+    said = TableCompleter(LRMC(), column_types={"count": "integer"}).fit_transform(frame)["count"]
     assert plain.dtype == whole.dtype == float
     assert not (plain == plain.round()).all()
     assert (whole == plain.round()).all()
@@ -245,7 +245,7 @@ def test_numbers_that_are_names(mixed):
     frame = mixed[["height"]].assign(zip=np.where(mixed["height"] > 170, 8001, 3012))
     frame = frame.astype({"zip": "Int64"})
     frame.loc[::4, "zip"] = pd.NA
-    completer = TableCompleter(LRMC(), kinds={"zip": "categorical"})
+    completer = TableCompleter(LRMC(), column_types={"zip": "categorical"})
     completed = completer.fit_transform(frame)
     assert set(completed["zip"]) == {3012, 8001}
     assert completed["zip"].dtype == "Int64"
@@ -257,7 +257,7 @@ def test_an_order_may_be_given(dtype):
     frame = pl.DataFrame({"x": [1.0, 2.0, 3.0] * 5, "size": ["S", None, "L"] * 5},
                          schema_overrides={"size": dtype})  # fmt: skip
     assert TableCompleter(LRMC()).fit(frame).schema_[1].kind == "categorical"
-    completer = TableCompleter(KNNImputer(n_neighbors=10), kinds={"size": ["S", "M", "L"]})
+    completer = TableCompleter(KNNImputer(n_neighbors=10), column_types={"size": ["S", "M", "L"]})
     completed = completer.fit_transform(frame)
     assert completer.schema_[1].levels == ["S", "M", "L"]
     assert completed["size"].to_list() == ["S", "M", "L"] * 5
@@ -267,13 +267,16 @@ def test_an_order_may_be_given(dtype):
 def test_kinds_may_be_said_for_all_that_they_fit():
     frame = pl.DataFrame({"x": [1, 2, None, 3] * 3})
     for kind in set(CODECS) - {"bool", "datetime", "duration"}:
-        assert TableCompleter(KNNImputer(), kinds={"x": kind}).fit(frame).schema_[0].kind == kind
+        assert (
+            TableCompleter(KNNImputer(), column_types={"x": kind}).fit(frame).schema_[0].kind
+            == kind
+        )
 
 
 def test_columns_left_alone_do_not_count(holes):
     frame, _ = holes
     frame = frame.assign(note=[["any", "thing"], *[None] * 59])
-    completer = TableCompleter(LRMC(), ids=("who", "note"))
+    completer = TableCompleter(LRMC(), passthrough=("who", "note"))
     completed = completer.fit_transform(frame)
     pd.testing.assert_series_equal(completed["note"], frame["note"])
     other = completer.fit_transform(frame.assign(who="x", note=1.5))
@@ -281,7 +284,7 @@ def test_columns_left_alone_do_not_count(holes):
 
 
 def test_a_single_name_may_be_left_alone(holes):
-    assert TableCompleter(LRMC(), ids="who").fit(holes[0]).schema_[0].kind == "id"
+    assert TableCompleter(LRMC(), passthrough="who").fit(holes[0]).schema_[0].kind == "id"
 
 
 @pytest.mark.parametrize("empty", [[None] * 6, [NAN] * 6])
@@ -306,7 +309,7 @@ def test_one_row():
 
 def test_only_columns_left_alone():
     frame = pl.DataFrame({"who": ["a", None]})
-    assert TableCompleter(ids=["who"]).fit_transform(frame).equals(frame)
+    assert TableCompleter(passthrough=["who"]).fit_transform(frame).equals(frame)
 
 
 @pytest.mark.parametrize("library", [pd, pl, pa])
@@ -354,16 +357,16 @@ def test_a_new_column_of_dates_keeps_to_time_zones():
 
 def test_truth_values_may_be_categories_but_not_numbers():
     frame = pl.DataFrame({"x": [1.0, 2.0, 3.0] * 3, "b": [True, None, False] * 3})
-    completer = TableCompleter(KNNImputer(), kinds={"b": "categorical"})
+    completer = TableCompleter(KNNImputer(), column_types={"b": "categorical"})
     assert completer.fit_transform(frame).schema == frame.schema
     assert completer.proba_["b"].levels == [False, True]
     with pytest.raises(ValueError, match=r"'b' is bool.*cannot be read as 'numeric'"):
-        TableCompleter(kinds={"b": "numeric"}).fit(frame)
+        TableCompleter(column_types={"b": "numeric"}).fit(frame)
 
 
 def test_mixed_objects_may_be_categories():
     frame = pd.DataFrame({"x": [1.0, 9.0] * 6, "v": pd.Series([7, "b", 7, None] * 3, dtype=object)})
-    completed = TableCompleter(KNNImputer(), kinds={"v": "categorical"}).fit_transform(frame)
+    completed = TableCompleter(KNNImputer(), column_types={"v": "categorical"}).fit_transform(frame)
     assert completed["v"].tolist() == [7, "b"] * 6
 
 
@@ -371,9 +374,9 @@ def test_unseen_categories(holes, completer):
     completer.fit(holes[0])
     new = holes[0].iloc[:3].copy()
     new["team"] = ["low", "nowhere", None]
-    with pytest.raises(ValueError, match=r"'team' holds 'nowhere' in row 1.*unseen=\"missing\""):
+    with pytest.raises(ValueError, match=r"'team' holds 'nowhere' in row 1.*handle_unknown=\"mis"):
         completer.transform(new)
-    completer.set_params(unseen="missing")
+    completer.set_params(handle_unknown="missing")
     completed = completer.transform(new)
     assert completed["team"].tolist()[:2] == ["low", "nowhere"]
     assert completed["team"][2] in ("low", "middle", "high")
@@ -419,13 +422,13 @@ def test_output_containers_of_scikit_learn(holes, completer):
 
 def test_parameters_are_kept_as_they_are(holes):
     kinds, method = {"count": "numeric"}, PMC(smoothing=1e-2)
-    completer = TableCompleter(method, kinds=kinds, ids=["who"], random_state=0)
+    completer = TableCompleter(method, column_types=kinds, passthrough=["who"], random_state=0)
     copy = clone(completer)
     assert copy.get_params()["method__smoothing"] == 1e-2
     completer.fit(holes[0])
     assert completer.method is method
     assert method.scale == "auto"
-    assert completer.kinds is kinds
+    assert completer.column_types is kinds
     assert completer.n_features_in_ == 8
     assert completer.feature_names_in_.tolist() == list(holes[0].columns)
     assert completer.get_feature_names_out().tolist() == list(holes[0].columns)
@@ -434,7 +437,7 @@ def test_parameters_are_kept_as_they_are(holes):
 def test_a_completer_may_be_fitted_again(holes, completer):
     completer.fit(holes[0])
     numbers = holes[0][["height", "weight"]].set_axis([0, 1], axis=1)
-    completer.set_params(ids=()).fit(numbers)
+    completer.set_params(passthrough=()).fit(numbers)
     assert not hasattr(completer, "feature_names_in_")
     assert completer.proba_ == {}
     assert completer.transform(numbers).shape == (60, 2)
@@ -461,8 +464,12 @@ BAD_TABLES = {
         ValueError,
         r"Column 'x' contains infinity in row 1 \(2 in all\)",
     ),
-    "lists": (pl.DataFrame({"v": [[1], None]}), TypeError, r"'v' holds List.*ids=\['v'\]"),
-    "structs": (pa.table({"v": [{"a": 1}, None]}), TypeError, r"'v' holds struct.*ids=\['v'\]"),
+    "lists": (pl.DataFrame({"v": [[1], None]}), TypeError, r"'v' holds List.*passthrough=\['v'\]"),
+    "structs": (
+        pa.table({"v": [{"a": 1}, None]}),
+        TypeError,
+        r"'v' holds struct.*passthrough=\['v'",
+    ),
     "objects": (
         pd.DataFrame({"v": [{}, None]}),
         TypeError,
@@ -482,12 +489,12 @@ BAD_TABLES = {
     "mixed": (
         pd.DataFrame({"v": pd.Series([1, "a"], dtype=object)}),
         TypeError,
-        "'v' mixes numbers, text.*kinds={'v': \"categorical\"}",
+        "'v' mixes numbers, text.*column_types={'v': \"categorical\"}",
     ),
     "names": (
         pl.DataFrame({"who": [f"person {i}" for i in range(60)]}),
         ValueError,
-        r"'who' has 60 different levels.*max_categories=50.*ids=\['who'\].*raise max_categories",
+        r"'who' has 60 different levels.*categories=50.*passthrough=\['who'\].*raise max_cat",
     ),
 }
 
@@ -499,18 +506,18 @@ def test_bad_tables(frame, kind, message):
 
 
 BAD_SETTINGS = {
-    "unknown id": ({"ids": ["z"]}, "ids names column 'z'.*its columns are 'x', 'k'"),
-    "unknown kind": ({"kinds": {"z": "numeric"}}, "kinds names column 'z'"),
-    "unknown weight": ({"weights": {"z": 1}}, "weights names column 'z'"),
+    "unknown id": ({"passthrough": ["z"]}, "passthrough names column 'z'.*are 'x', 'k'"),
+    "unknown kind": ({"column_types": {"z": "numeric"}}, "column_types names column 'z'"),
+    "unknown weight": ({"column_weights": {"z": 1}}, "column_weights names column 'z'"),
     "unknown clip": ({"clip": {"z": (0, 1)}}, "clip names column 'z'"),
-    "kind": ({"kinds": {"x": "float"}}, r"kinds\['x'\] must be one of numeric.*got 'float'"),
-    "text as numbers": ({"kinds": {"k": "numeric"}}, "'k' is categorical.*cannot be read as 'num"),
-    "numbers as dates": ({"kinds": {"x": "datetime"}}, "'x' is numeric.*cannot be read as 'dat"),
-    "order of text": ({"kinds": {"k": "ordered"}}, "'k' is text, whose order is not known"),
-    "lacking level": ({"kinds": {"k": ["a", "c"]}}, "'k' holds 'b', which is not among the levels"),
-    "level twice": ({"kinds": {"k": ["a", "b", "a"]}}, r"kinds\['k'\] names a level twice"),
-    "weight": ({"weights": {"x": -1}}, r"weights\['x'\] must be a positive number, got -1"),
-    "weight text": ({"weights": {"x": "2"}}, r"weights\['x'\] must be a positive number, got '2'"),
+    "kind": ({"column_types": {"x": "float"}}, r"types\['x'\] must be one of num.*got 'float'"),
+    "text as numbers": ({"column_types": {"k": "numeric"}}, "'k' is cat.*cannot be read as 'num"),
+    "numbers as dates": ({"column_types": {"x": "datetime"}}, "'x' is num.*cannot be read as 'dat"),
+    "order of text": ({"column_types": {"k": "ordered"}}, "'k' is text, whose order is not known"),
+    "lacking level": ({"column_types": {"k": ["a", "c"]}}, "'k' holds 'b', which is not among"),
+    "level twice": ({"column_types": {"k": ["a", "b", "a"]}}, r"types\['k'\] names a level twice"),
+    "weight": ({"column_weights": {"x": -1}}, r"weights\['x'\] must be a positive .* -1"),
+    "weight text": ({"column_weights": {"x": "2"}}, r"weights\['x'\] must be .* number, got '2'"),
     "clip": ({"clip": "range"}, 'clip must be None, "observed" or a dict.*got \'range\''),
     "clip for all": ({"clip": (0, 1)}, r"clip must be None.*got \(0, 1\)"),
     "clip name": ({"clip": {"x": "range"}}, "clip of column 'x' must be \"observed\" or a pair"),
@@ -519,7 +526,7 @@ BAD_SETTINGS = {
     "clip pair": ({"clip": {"x": 3}}, "clip of column 'x'"),
     "clip text": ({"clip": {"x": ("a", "b")}}, "clip of column 'x'"),
     "integers": ({"integers": "round"}, 'integers must be "typed" or "whole", got \'round\''),
-    "unseen": ({"unseen": "drop"}, 'unseen must be "error" or "missing", got \'drop\''),
+    "unknown": ({"handle_unknown": "drop"}, 'handle_unknown must be "error" or "missing"'),
     "categories": ({"max_categories": 0}, "max_categories must be a positive integer, got 0"),
     "too many": ({"max_categories": 1}, "'k' has 2 different levels"),
     "indicator": ({"method": SimpleImputer(add_indicator=True)}, "SimpleImputer returned.*add_ind"),
@@ -538,7 +545,7 @@ BAD_ROWS = {
     "text for numbers": (FRAME.assign(x="a"), "'x' was numeric .Float64. when it was learned, and"),
     "objects": (
         FRAME.assign(x=pd.Series([1, None, "b"], dtype=object)),
-        "'x' was numeric when it was learned, and holds 'b' in row 2",
+        "'x' holds 'b' in row 2, which is not a number.*encode",
     ),
     "numbers for text": (FRAME.assign(k=1.5), "'k' was categorical .String. when it was learned"),
     "infinity": (FRAME.assign(x=np.inf), "'x' contains infinity in row 0"),
@@ -582,5 +589,5 @@ def test_extreme_cells_are_completed_from_or_named():
 def test_whole_numbers_of_hundreds_of_digits_are_named():
     cells = pd.Series([10**400, 1, 2, None], dtype=object)
     table = pd.DataFrame({"o": cells, "x": [1.0, 2.0, 3.0, 4.0]})
-    with pytest.raises(ValueError, match=r"'o' holds a whole number of .* digits in row 0.*ten"):
+    with pytest.raises(ValueError, match=r"'o' holds 10+ in row 0.*too large to convert.*make it"):
         TableCompleter(methods.get("lrmc")).fit(table)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.impute import KNNImputer
 
 from polycomplete import LRMC, TableCompleter
-from polycomplete.tables.cells import present, table
+from polycomplete.frames import present, table
 
 BIG = 2**53 + 1
 DAYS = [dt.datetime(2020, 1, day, 3, 4, 5, 678901) for day in (1, 5, 9, 20)]

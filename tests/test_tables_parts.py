@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from polycomplete.model_selection import HeldOut
-from polycomplete.tables.calibration import ENOUGH, calibrate
+from polycomplete.tables.calibration import FEWEST, calibrate
 from polycomplete.tables.codecs import CODECS, Category, Number, Order, Time, codec_of
 
 CODES = st.sampled_from([0.0, 1.0, 2.0, np.nan])
@@ -139,7 +139,7 @@ def test_what_the_method_hid_is_used(codes):
 
 @pytest.mark.parametrize("held", [None, "few", "parts"])
 def test_where_it_hid_too_little_cells_are_hidden_here(codes, held):
-    rows = np.arange(ENOUGH // 4) if held == "few" else np.arange(100)
+    rows = np.arange(FEWEST // 2) if held == "few" else np.arange(100)
     matrix, before = category(codes).spread(codes), Hider.fits
     known = None if held is None else held_block(rows, 1 if held == "parts" else 3, matrix)
     found = calibrated(Hider(known), codes, codes)

@@ -24,13 +24,14 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from polycomplete._optional import need
+from polycomplete.frames import present, table
 from polycomplete.methods import PMC
 from polycomplete.model import SurfaceModel
 from polycomplete.out_of_core import BlockCompleter, Sampler, error_context, is_fitted
 from polycomplete.sampling import Sample
 from polycomplete.tables import TableCompleter
-from polycomplete.tables.cells import present, table
-from polycomplete.tables.method import check_columns, listed
+from polycomplete.tables.codecs import is_measured
+from polycomplete.tables.completer import check_columns, listed
 
 __all__ = ["complete_parquet", "connected", "fit", "transform"]
 
@@ -147,13 +148,12 @@ def _learning(completer: Any, like: Any) -> tuple[Sampler, Callable[[Sample], An
 def _table_sampler(completer: TableCompleter, like: Any) -> Sampler:
     """Return what chooses rows of a table so that every category occurs."""
     method = PMC() if completer.method is None else completer.method
-    told, names = completer.kinds or {}, list(like.columns)
+    told, names = completer.column_types or {}, list(like.columns)
     most = method._most_rows(np.inf) if isinstance(method, BlockCompleter) else None
     seed = int(check_random_state(completer.random_state).randint(2**31 - 1))
-    used = [name for name in names if name not in listed(completer.ids)]
+    used = [name for name in names if name not in listed(completer.passthrough)]
     dtypes = {name: like[name].dtype for name in used}
-    measured = {name for name, kind in dtypes.items() if kind.is_numeric() or kind.is_temporal()}
-    labels = [name for name in used if name in told or name not in measured]
+    labels = [name for name in used if name in told or not is_measured(dtypes[name])]
     for name in labels:
         known = like[name].cat.get_categories() if dtypes[name] == nw.Categorical else []
         if "__UNKNOWN_CATEGORIES__" in list(known):

@@ -19,33 +19,19 @@ from polycomplete._resources import from_host, to_host
 
 #: Beyond this, float64 skips whole numbers.
 EXACT = 2**53
+#: Units in which libraries count time: how many are a day, and how many seconds one is.
+TICKS = {unit: int(np.timedelta64(1, "D").astype(f"m8[{unit}]").astype(np.int64))
+         for unit in ("ns", "us", "ms", "s", "D")}  # fmt: skip
+SECONDS = {unit: TICKS["s"] / count for unit, count in TICKS.items()}
 
 
 def to_matrix(X: Any, exact: bool = False) -> np.ndarray:
     """Return X as a two-dimensional float array, NaN where missing.
 
     None, NaN, pandas' NA and polars' null are missing; float32 is kept where every column is
-    float32; float16, whole numbers and booleans become float64.
+    float32. Text, dates, sparse matrices and other things that are not numbers are refused with
+    their place; with ``exact`` also whole numbers that float64 would change.
 
-    Parameters
-    ----------
-    X : array-like or data frame
-        Rows are samples.
-    exact : bool
-        Refuse whole numbers that are none in float64.
-
-    Returns
-    -------
-    ndarray of shape (n, m)
-
-    Raises
-    ------
-    ValueError, TypeError
-        For text, dates and other things that are not numbers, with their place; for sparse
-        matrices.
-
-    Examples
-    --------
     >>> to_matrix([[1, None], [True, 2.5]])
     array([[1. , nan],
            [1. , 2.5]])
@@ -59,16 +45,13 @@ def to_matrix(X: Any, exact: bool = False) -> np.ndarray:
         X = to_host(X)
     frame = _frame(X)
     if frame is not None:
-        columns = [_floats(column, exact) for column in frame.iter_columns()]
+        columns = [floats(column, exact) for column in frame.iter_columns()]
         return np.column_stack(columns) if columns else np.empty((len(frame), 0))
     if isinstance(X, np.ma.MaskedArray):
         if exact:
             _refuse_rounded(np.ma.filled(X, 0))
         return np.ma.filled(X.astype(X.dtype if X.dtype.kind == "f" else np.float64), np.nan)
-    array = np.asarray(X, dtype=object) if _is_ragged(X) else np.asarray(X)
-    if exact and _may_be_rounded(X, array):
-        array = np.asarray(X, dtype=object)
-    return _floats_of_array(array, type(X).__name__, exact)
+    return _floats_of_array(_array(X, exact), type(X).__name__, exact)
 
 
 def _floats_of_array(array: np.ndarray, given: str, exact: bool) -> np.ndarray:
@@ -97,15 +80,25 @@ def _frame(X: Any) -> Any:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _is_ragged(X: Any) -> bool:
-    """Return whether X is a list of rows of different lengths."""
-    return isinstance(X, list | tuple) and len({len(r) for r in X if hasattr(r, "__len__")}) > 1
+def table(X: Any) -> Any:
+    """Return a data frame as narwhals sees it; raise for anything else."""
+    frame = _frame(X)
+    if frame is None:
+        raise TypeError(
+            "X must be a data frame of pandas, polars or pyarrow that is in memory, got "
+            f"{type(X).__name__}; for an array of numbers use a completer such as PMC itself."
+        )
+    return frame
 
 
-def _may_be_rounded(X: Any, array: np.ndarray) -> bool:
-    """Return whether numbers of a list are so large that NumPy may have rounded whole ones."""
-    rounded = isinstance(X, list | tuple) and array.dtype == np.float64
-    return rounded and bool(np.any(np.abs(array) >= EXACT))
+def _array(X: Any, exact: bool) -> np.ndarray:
+    """Return an array; of objects if lists are ragged, or if NumPy may have rounded in them."""
+    listed = isinstance(X, list | tuple)
+    if listed and len({len(row) for row in X if hasattr(row, "__len__")}) > 1:
+        return np.asarray(X, dtype=object)
+    array = np.asarray(X)
+    rounded = listed and array.dtype == np.float64 and np.any(np.abs(array) >= EXACT)
+    return np.asarray(X, dtype=object) if exact and rounded else array
 
 
 def _refuse_rounded(X: np.ndarray) -> None:
@@ -115,9 +108,9 @@ def _refuse_rounded(X: np.ndarray) -> None:
             _check_exact([(row, int(X[row, column]))], int(column))
 
 
-def _check_exact(entries: Iterable[tuple[int, Any]], name: object) -> None:
-    """Raise where one of these entries, with their rows, would come back as another number."""
-    for row, entry in entries:
+def _check_exact(cells: Iterable[tuple[int, Any]], name: object) -> None:
+    """Raise where one of these cells, with their rows, would come back as another number."""
+    for row, entry in cells:
         if isinstance(entry, Integral) and int(float(entry)) != entry:
             raise ValueError(
                 f"Column {name!r} holds {int(entry)!r:.60} in row {row}, which float64 cannot hold "
@@ -126,7 +119,8 @@ def _check_exact(entries: Iterable[tuple[int, Any]], name: object) -> None:
             )
 
 
-def _floats(column: Any, exact: bool) -> np.ndarray:
+def floats(column: Any, exact: bool = False) -> np.ndarray:
+    """Return a column (narwhals' series) of numbers or truth values as floats with NaN."""
     if column.dtype == nw.Float32:
         return np.asarray(column.to_numpy(), dtype=np.float32)
     ends = (column.min(), column.max()) if column.dtype.is_integer() else ()
@@ -146,7 +140,7 @@ def _objects(column: np.ndarray, name: object, exact: bool) -> np.ndarray:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(
                 f"Column {name!r} holds {_shown(entry)} in row {i}, which is not a number "
-                f"({error}); drop the column or encode it as numbers first."
+                f"({error}); make it missing, drop the column, or encode it as numbers first."
             ) from None
     if exact:
         _check_exact(enumerate(column), name)
@@ -167,45 +161,106 @@ def _number(entry: Any) -> float:
 
 
 def is_missing(entry: Any) -> bool:
-    """Return whether an entry is None, NaN, NA or NaT.
-
-    Parameters
-    ----------
-    entry : object
-        Anything.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> is_missing(None), is_missing(0.0)
-    (True, False)
-    """
+    """Return whether an entry is None, NaN, NA or NaT."""
     return entry is None or type(entry).__name__ in ("NAType", "NaTType") or entry != entry
+
+
+def present(series: Any) -> np.ndarray:
+    """Return which cells of a column are there: neither null, None, NA, NaT nor NaN."""
+    there = ~np.asarray(series.is_null().to_numpy(), dtype=bool)
+    return there & ~np.isnan(floats(series)) if series.dtype.is_float() else there
+
+
+def entries(series: Any, there: np.ndarray) -> list[Any]:
+    """Return the present cells as Python objects."""
+    return [cell for cell, ok in zip(series.to_list(), there, strict=True) if ok]
+
+
+def key(level: Any) -> Any:
+    """Return what a level is remembered by: itself where it is plain, else how it is written.
+
+    >>> import pandas as pd
+    >>> key("a"), key(np.int64(3)), key(pd.Interval(0, 1))
+    ('a', 3, '(0, 1]')
+    """
+    if isinstance(level, np.generic):
+        level = level.item()
+    return level if isinstance(level, str | int | float | bool) else str(level)
+
+
+def ticks(series: Any, there: np.ndarray, unit: str) -> np.ndarray:
+    """Return present dates (in UTC) or durations as whole numbers of a unit.
+
+    >>> import polars as pl
+    >>> series = pl.Series(["1970-01-03"]).str.to_date()
+    >>> ticks(nw.from_native(series, series_only=True), np.array([True]), "D")
+    array([2])
+    """
+    letters = "m8" if series.dtype == nw.Duration else "M8"
+    own = series[np.flatnonzero(there).tolist()].to_numpy()
+    exact = np.asarray(own).astype(f"{letters}[{unit_of(series)}]")
+    return exact.astype(f"{letters}[{unit}]").astype(np.int64)
+
+
+def unit_of(series: Any) -> str:
+    """Return the unit in which a column counts dates or durations."""
+    return "D" if series.dtype == nw.Date else str(series.dtype.time_unit)
+
+
+def zone_of(series: Any) -> str | None:
+    """Return the time zone of a column."""
+    return getattr(series.dtype, "time_zone", None)
+
+
+def categories(series: Any) -> list[Any] | None:
+    """Return the categories that belong to a column's dtype, in their order; None without any."""
+    if series.dtype not in (nw.Categorical, nw.Enum):
+        return None
+    if series.implementation.is_polars() and series.dtype == nw.Categorical:
+        return None  # they belong to the process, not to the column
+    if series.implementation.is_pandas_like() and not hasattr(series.to_native(), "cat"):
+        return None  # a dictionary of pyarrow inside of pandas
+    return list(series.cat.get_categories().to_list())
+
+
+def with_categories(series: Any, lacking: list[Any]) -> Any:
+    """Return a column to whose dtype categories that it lacks are added."""
+    if lacking and series.implementation.is_polars():
+        raise ValueError(
+            f"Column {series.name!r} has to be completed by {lacking[0]!r}, which is not among the "
+            "categories of its Enum; give it those of the table that was fitted."
+        )
+    if lacking and series.implementation.is_pandas_like():  # a dictionary of pyarrow just grows
+        return nw.from_native(series.to_native().cat.add_categories(lacking), series_only=True)
+    return series
+
+
+def with_cells(series: Any, rows: np.ndarray, values: Any) -> Any:
+    """Return a series with other cells in some rows, taken from one with these cells behind it."""
+    native, library = series.to_native(), nw.get_native_namespace(series)
+    if series.implementation.is_pyarrow():
+        made = library.array(values, type=native.type)
+        if made.type != native.type:  # old versions forget the order of a dictionary
+            codes, levels = made.indices, made.dictionary
+            made = library.DictionaryArray.from_arrays(codes, levels, ordered=native.type.ordered)
+        made = library.chunked_array([made])
+    else:
+        made = library.Series(values, dtype=native.dtype)
+    parts = [each.alias("x").to_frame()
+             for each in (series, nw.from_native(made, series_only=True))]  # fmt: skip
+    source = np.arange(len(series))
+    source[rows] = len(series) + np.arange(len(rows))
+    return nw.concat(parts)["x"][source.tolist()].alias(series.name)
 
 
 def find_missing(
     X: np.ndarray, missing_values: float, largest: float = np.finfo(np.float64).max
 ) -> np.ndarray:
-    """Return True where an entry is observed; NaN is always missing, infinities are refused.
+    """Return True where an entry is observed.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, m)
-        The data.
-    missing_values : float
-        A number that stands for "missing" besides NaN; NaN itself for none.
-    largest : float
-        Numbers beyond are refused too.
+    NaN and ``missing_values``, if that is another number, are missing; infinities and numbers
+    beyond ``largest`` are refused.
 
-    Returns
-    -------
-    ndarray of bool, shape (n, m)
-
-    Examples
-    --------
     >>> find_missing(np.array([[1.0, np.nan, -9.0]]), -9)
     array([[ True, False, False]])
     """
@@ -240,21 +295,6 @@ def _refuse_large(X: np.ndarray, mask: np.ndarray, largest: float) -> None:
 def like_input(result: np.ndarray, X: Any, names: Any) -> Any:
     """Return a matrix as the kind of table or array that X is: same library, index and device.
 
-    Parameters
-    ----------
-    result : ndarray of shape (n, m)
-        The numbers.
-    X : array-like or data frame
-        What the user passed.
-    names : list or pandas Index
-        Column names: text, but for pandas, which allows anything.
-
-    Returns
-    -------
-    ndarray or data frame
-
-    Examples
-    --------
     >>> import polars as pl
     >>> like_input(np.ones((1, 2)), pl.DataFrame({"a": [0], "b": [0]}), ["a", "b"]).columns
     ['a', 'b']
@@ -265,32 +305,27 @@ def like_input(result: np.ndarray, X: Any, names: Any) -> Any:
     if frame is None:
         return result
     library = nw.get_native_namespace(frame)
-    if frame.implementation.is_pandas_like():
+    if frame.implementation.is_pandas_like():  # whose names may be other things than text
         return library.DataFrame(result, index=nw.maybe_get_index(frame), columns=names)
-    columns = {name: result[:, j] for j, name in enumerate(names)}
-    return nw.to_native(nw.from_dict(columns, backend=library))
+    return nw.to_native(nw.from_numpy(result, list(names), backend=library))
+
+
+def with_columns(frame: Any, columns: list[Any]) -> Any:
+    """Return a table of the user's library with these columns, of names that it has.
+
+    Its index, and what else pandas keeps with it, stay.
+    """
+    if not frame.implementation.is_pandas_like():
+        return frame.select(*columns).to_native()
+    places = [frame.columns.index(column.name) for column in columns]
+    native = frame.to_native().iloc[:, places].copy(deep=False)
+    for place, column in enumerate(columns):
+        native.isetitem(place, column.to_native().set_axis(native.index))
+    return native
 
 
 def column_labels(X: Any, kept: np.ndarray) -> Any:
-    """Return the names of some columns of a data frame as they are; None for arrays.
-
-    Parameters
-    ----------
-    X : array-like or data frame
-        What the user passed.
-    kept : ndarray of int
-        Which columns.
-
-    Returns
-    -------
-    list, pandas Index or None
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> list(column_labels(pd.DataFrame({0: [1], "a": [2]}), np.array([1])))
-    ['a']
-    """
+    """Return the names of some columns of a data frame as they are; None for arrays."""
     frame = _frame(X)
     if frame is None:
         return None

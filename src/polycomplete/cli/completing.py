@@ -36,7 +36,7 @@ def method_of(name: str, seed: int) -> Any:
 
 def make(name: str, seed: int) -> TableCompleter:
     """Return what completes a table by the method of a name."""
-    return TableCompleter(method_of(name, seed), unseen="missing", random_state=seed)
+    return TableCompleter(method_of(name, seed), handle_unknown="missing", random_state=seed)
 
 
 def as_matrix(frame: pl.DataFrame) -> pl.DataFrame:

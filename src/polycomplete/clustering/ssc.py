@@ -23,10 +23,11 @@ from polycomplete.clustering.spectral import (
     spectral_labels,
     symmetric_affinity,
 )
+from polycomplete.completers import prepared
 from polycomplete.frames import find_missing, to_matrix
 from polycomplete.keeping import Savable, all_or_nothing
+from polycomplete.methods import PMC
 from polycomplete.solvers.sparse_codes import Admm, Misfit, blocks
-from polycomplete.tables.method import prepared
 
 # Beyond so many points "auto" writes a point by its nearest others instead of by all.
 _ALL, _NEAREST = 2000, 100
@@ -386,13 +387,13 @@ class SubspaceClusterer(Savable, ClusterMixin, BaseEstimator):
         matrix = _points(self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         clusterer = SparseSubspaceClustering() if self.clusterer is None else self.clusterer
-        clusterer = prepared(clusterer, seed, 0).set_params(n_clusters=self.n_clusters)
+        clusterer = prepared(clusterer, seed).set_params(n_clusters=self.n_clusters)
         observed = ~np.isnan(matrix)
         seen = observed.any(axis=1)
         _check_rows(seen)
         self.completer_, self.completed_ = None, matrix
         if not observed.all():
-            self.completer_ = prepared(self.completer, seed, 0)
+            self.completer_ = prepared(PMC() if self.completer is None else self.completer, seed)
             self.completed_ = np.asarray(self.completer_.fit_transform(matrix))
         self.clusterer_ = clusterer.fit(self.completed_[seen])
         self.labels_ = np.full(len(matrix), -1, dtype=np.int32)

@@ -13,10 +13,9 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from scipy.stats import binomtest
 
-from polycomplete.frames import is_missing, to_matrix
+from polycomplete.frames import SECONDS, is_missing, key, present, ticks, to_matrix, unit_of
 from polycomplete.report.findings import LETTERS, clean
 from polycomplete.scaling import column_spread
-from polycomplete.tables.cells import SECONDS, key, present, ticks, unit_of
 from polycomplete.tables.codecs import Number
 
 BINS = 24  # of a histogram

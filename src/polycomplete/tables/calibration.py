@@ -19,11 +19,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from polycomplete import masks
-from polycomplete.model_selection import HeldOut, calibration
-from polycomplete.tables.method import checked
+from polycomplete.completers import checked
+from polycomplete.model_selection import SHARE, HeldOut, calibration
 
 #: No share is taken to be smaller: logarithms stay finite.
-TINY = 1e-12
+EPS = np.finfo(float).eps
 #: Doubt where nothing is known of how good the scores are.
 DOUBT = 0.05
 #: Scores nearer to the shares than this part of the way to the most frequent class say hardly
@@ -32,13 +32,9 @@ NEAR = 0.1
 #: How far (in standard deviations of a normal) sharpness, doubt and tilt may leave their usual
 #: values for nothing: the fit on a handful of cells stays near them.
 SPREAD = np.array([1.0, 2.0, 1.0])
-#: Share of the present cells that is hidden where the method itself has hidden too few.
-SHARE = 0.1
-#: A method that chose its settings by hiding entries tells enough of a column with so many of its
-#: cells, or half of those that would be hidden here.
-ENOUGH = 20
-#: Held-out cells of a column that are enough to calibrate its deviations, and to judge it at all.
-ENOUGH_FOR_DEVIATIONS, FEWEST = 30, 10
+#: Held-out cells of a column that tell whether it is better filled with its mean; twice as many
+#: calibrate its probabilities, three times as many its deviations.
+FEWEST = 10
 
 
 def project(block: np.ndarray) -> np.ndarray:
@@ -126,7 +122,7 @@ class Calibration:
         scores, labels = np.asarray(scores, dtype=np.float64), np.asarray(labels, dtype=np.intp)
         if shares is None:
             shares = np.bincount(labels, minlength=scores.shape[1]) + 1.0
-        shares = np.maximum(shares, TINY) / np.sum(np.maximum(shares, TINY))
+        shares = np.maximum(shares, EPS) / np.sum(np.maximum(shares, EPS))
         start = np.array([0.0, logit(DOUBT), 0.0])
         if len(labels) == 0:
             return cls(shares)
@@ -161,9 +157,9 @@ class Calibration:
 def _logits(
     p: np.ndarray, shares: np.ndarray, sharpness: float, doubt: float, tilt: float
 ) -> np.ndarray:
-    doubted = np.maximum((1 - doubt) * p + doubt * shares, TINY)
+    doubted = np.maximum((1 - doubt) * p + doubt * shares, EPS)
     away = np.sum(np.abs(p - shares), axis=1, keepdims=True) / 2
-    told = np.minimum(away / (NEAR * max(1 - shares.max(), TINY)), 1)
+    told = np.minimum(away / (NEAR * max(1 - shares.max(), EPS)), 1)
     # Without anything told, shares; else the power of p, tilted.
     return sharpness * np.log(doubted) + (
         1 - sharpness + told * (max(sharpness - 1, 0) - tilt)
@@ -180,33 +176,45 @@ def calibrate(
 ) -> None:
     """Learn a calibration for each column with classes that vary.
 
-    What the fitted method hid to choose its settings is taken where it is enough. Otherwise some
-    cells are hidden, and a copy of the method is fitted to the rest of the matrix, with the
-    smoothing already chosen. ``owners`` says which of the columns a column of the matrix belongs
-    to, ``numbers`` is what was spread into the matrix.
+    What the fitted method held out to choose its settings is taken where it is enough. Otherwise
+    some cells are hidden, and a copy of the method is fitted to the rest of the matrix. ``owners``
+    says which of the columns a column of the matrix belongs to, ``numbers`` is what was spread.
     """
-    seen = ~np.isnan(numbers)
+    seen, held = ~np.isnan(numbers), getattr(method, "held_out_", None)
     varying = [j for j, codec in enumerate(codecs) if codec.has_classes and codec.center]
-    known = getattr(method, "held_out_", None)
-    cells = {j: hidden_blocks(known, np.flatnonzero(owners == j)) for j in varying}
-    if any(len(rows) < min(ENOUGH, SHARE / 2 * seen[:, j].sum()) for j, (rows, _) in cells.items()):
+    cells = {j: held_blocks(held, np.flatnonzero(owners == j)) for j in varying}
+    needed = np.minimum(2 * FEWEST, SHARE / 2 * seen.sum(axis=0))
+    if any(len(rows) < needed[j] for j, (rows, _) in cells.items()):
         # Rows keep something to go by: cells are drawn from all columns.
         hidden = masks.hide(seen, SHARE, random_state=seed)[1]
-        hidden &= np.array([codec.has_classes for codec in codecs])
-        cells |= _hide_and_fit(method, matrix, owners, hidden)
-    for j, (rows, completed) in cells.items():
-        codec = codecs[j]
-        counts = np.bincount(numbers[seen[:, j], j].astype(np.intp), minlength=len(codec.classes))
+        hidden &= [codec.has_classes for codec in codecs]
+        shown = np.where(hidden[:, owners], np.nan, matrix)
+        completed = _refitted(method, shown) if hidden.any() else shown
+        for j in set(varying) & set(np.flatnonzero(hidden.any(axis=0)).tolist()):
+            cells[j] = np.flatnonzero(hidden[:, j]), completed[hidden[:, j]][:, owners == j]
+    for j, (rows, block) in cells.items():
+        codec, codes = codecs[j], numbers[:, j]
+        shares = np.bincount(codes[seen[:, j]].astype(np.intp), minlength=len(codec.levels))
         codec.calibration = Calibration.fit(
-            codec.scores(completed), numbers[rows, j].astype(np.intp), counts / counts.sum()
+            codec.scores(block), codes[rows].astype(np.intp), shares / shares.sum()
         )
 
 
-def hidden_blocks(held: HeldOut | None, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of which all of some columns were hidden, and what came back for them.
+def _refitted(method: Any, matrix: np.ndarray) -> np.ndarray:
+    """Return a matrix completed by a copy of a fitted method, with the smoothing it has chosen."""
+    copy = clone(method)
+    if "smoothing" in copy.get_params(deep=False) and hasattr(method, "smoothing_"):
+        copy.set_params(smoothing=method.smoothing_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the first fit has said so
+        return checked(copy, matrix, copy.fit_transform(matrix))
+
+
+def held_blocks(held: HeldOut | None, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of which all of some columns were held out, and what came back for them.
 
     >>> rows, columns, values = np.array([4, 7, 7]), np.array([0, 0, 1]), np.array([0.1, 0.2, 0.3])
-    >>> hidden_blocks(HeldOut(rows, columns, values, values, values), np.array([0, 1]))
+    >>> held_blocks(HeldOut(rows, columns, values, values, values), np.array([0, 1]))
     (array([7]), array([[0.2, 0.3]]))
     """
     if held is None:
@@ -216,27 +224,6 @@ def hidden_blocks(held: HeldOut | None, columns: np.ndarray) -> tuple[np.ndarray
     rows = sorted(set(found[0]).intersection(*found[1:])) if found else []
     values = [[part[row] for part in found] for row in rows]
     return np.array(rows, dtype=np.intp), np.reshape(values, (len(rows), len(columns)))
-
-
-def _hide_and_fit(
-    method: Any, matrix: np.ndarray, owners: np.ndarray, hidden: np.ndarray
-) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-    """Return for each column with hidden cells their rows, and what came back for them."""
-    if not hidden.any():
-        return {}
-    copy = clone(method)
-    if "smoothing" in copy.get_params(deep=False) and hasattr(method, "smoothing_"):
-        copy.set_params(smoothing=method.smoothing_)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the first fit has said so
-        shown = np.where(hidden[:, owners], np.nan, matrix)
-        completed = checked(copy, shown, copy.fit_transform(shown))
-    found = {}
-    for j in np.flatnonzero(hidden.any(axis=0)).tolist():
-        columns, rows = np.flatnonzero(owners == j), np.flatnonzero(hidden[:, j])
-        if len(columns):
-            found[j] = rows, completed[np.ix_(rows, columns)]
-    return found
 
 
 def held_out_cells(
@@ -249,10 +236,10 @@ def held_out_cells(
     parts = []
     for j, codec in enumerate(codecs):
         mine = np.flatnonzero(owners == j)
-        rows, block = hidden_blocks(held, mine)
+        rows, block = held_blocks(held, mine)
         deviation = np.full(len(rows), np.nan)
         if len(rows) and not codec.has_classes:
-            own = hidden_blocks(held._replace(completed=held.deviation), mine)[1]
+            own = held_blocks(held._replace(completed=held.deviation), mine)[1]
             deviation = own[:, 0] * codec.scale
         parts.append(
             (rows, np.full(len(rows), j), numbers[rows, j], codec.gather(block), deviation)
@@ -277,24 +264,23 @@ def deviation_factors(
     common = calibration(errors[pooled], held.deviation[pooled])
     for column in np.flatnonzero(lines):
         own = usable & (held.columns == column)
-        enough = np.count_nonzero(own) >= ENOUGH_FOR_DEVIATIONS
+        enough = np.count_nonzero(own) >= 3 * FEWEST
         factors[column] = calibration(errors[own], held.deviation[own]) if enough else common
     return factors
 
 
-def fallbacks(codecs: Sequence[Any], cells: HeldOut) -> list[Any]:
-    """Return the columns whose held-out cells came back worse than by their mean or mode.
+def fall_back(codecs: Sequence[Any], cells: HeldOut) -> None:
+    """Mark the columns whose held-out cells came back worse than by their mean or mode.
 
     Worse is worse by more than one standard error: in squared errors of numbers, in how many labels
     are wrong.
     """
-    found: list[Any] = []
     for j, codec in enumerate(codecs):
-        if not codec.center:
-            continue
         mine = cells.columns == j
-        truth, completed, usual = cells.truth[mine], cells.completed[mine], codec.fallback
-        loss = codec.loss(completed, truth) - codec.loss(usual, truth)
-        if len(loss) >= FEWEST and loss.mean() > loss.std(ddof=1) / np.sqrt(len(loss)):
-            found.append(codec.name)
-    return found
+        truth, usual = cells.truth[mine], codec.fallback
+        off, by_usual = cells.completed[mine] - truth, usual - truth
+        loss = off**2 - by_usual**2 if codec.is_line else (off != 0) * 1.0 - (by_usual != 0)
+        if codec.center and len(loss) >= FEWEST:
+            codec.falls_back = bool(loss.mean() > loss.std(ddof=1) / np.sqrt(len(loss)))
+        if codec.falls_back:
+            cells.completed[mine] = usual

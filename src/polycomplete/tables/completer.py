@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,11 +13,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from polycomplete._checks import FarCellError
 from polycomplete._messages import warn
+from polycomplete.completers import Completer, adapt, checked, prepared
+from polycomplete.frames import table, with_columns
 from polycomplete.keeping import Reported, all_or_nothing
+from polycomplete.methods import PMC
 from polycomplete.model_selection import HeldOut
-from polycomplete.tables import calibration, cells
-from polycomplete.tables import method as using
-from polycomplete.tables.codecs import Category, Column, codec_of
+from polycomplete.tables.calibration import (
+    Calibration,
+    calibrate,
+    deviation_factors,
+    fall_back,
+    held_out_cells,
+)
+from polycomplete.tables.codecs import Column, codec_of
 
 
 class Probabilities(NamedTuple):
@@ -52,15 +61,15 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    method : estimator, optional
+    method : estimator, default=None
         What completes the matrix: a completer of this library (by default
         :class:`~polycomplete.PMC`) or an imputer of scikit-learn. It may choose the scale of a
         table of numbers; the columns of other tables are scaled here, to weigh the same.
-    kinds : dict, optional
+    column_types : dict, default=None
         What columns are, where their dtype does not tell: a name and "numeric", "integer",
         "bool", "categorical", "ordered", "datetime" or "duration"; or a list of levels from low
         to high.
-    ids : sequence of names
+    passthrough : str or sequence of names, default=()
         Columns that are left alone: neither completed nor used.
     clip : None, "observed" or dict, default=None
         Bounds of completed numbers, dates and durations: none, the range of the present cells, or
@@ -70,9 +79,9 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         those of floats without any fraction. The dtype stays.
     max_categories : int, default=50
         Columns with more levels than this are refused.
-    weights : dict, optional
+    column_weights : dict, default=None
         How much columns count, by name; 1 by default.
-    unseen : {"error", "missing"}, default="error"
+    handle_unknown : {"error", "missing"}, default="error"
         What ``transform`` does with categories that did not occur in ``fit``: refuse them, or
         leave them in place and go by the other cells of the row.
     random_state : int, RandomState or None, default=None
@@ -109,6 +118,12 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
     feature_names_in_ : ndarray of str
         Their names, where all of them are text.
 
+    See Also
+    --------
+    PMC : Completes a matrix of numbers; the default inside.
+    TransductiveClassifier : Finds the missing labels of one column.
+    sklearn.compose.ColumnTransformer : Prepares columns of several kinds for other estimators.
+
     Examples
     --------
     >>> import pandas as pd
@@ -121,35 +136,46 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
     ['short', 'short', 'long', 'long', 'short', 'long']
     >>> completer.transform(pd.DataFrame({"kind": [None], "length": [3.0]})).loc[0, "kind"]
     'long'
+
+    An order, a column left alone, and bounds:
+
+    >>> table["size"] = ["S", "M", None, "L", "S", "M"] * 5
+    >>> table["name"] = [f"no. {i}" for i in range(30)]
+    >>> completer = TableCompleter(
+    ...     column_types={"size": ["S", "M", "L"]}, passthrough=["name"],
+    ...     clip={"length": (0, None)}, random_state=0,
+    ... )
+    >>> completer.fit(table).schema_[2].kind
+    'ordered'
     """
 
     def __init__(
         self,
         method: Any = None,
-        kinds: Mapping[Any, Any] | None = None,
-        ids: Sequence[Any] = (),
+        column_types: Mapping[Any, Any] | None = None,
+        passthrough: Sequence[Any] = (),
         clip: Any = None,
         integers: str = "typed",
         max_categories: int = 50,
-        weights: Mapping[Any, float] | None = None,
-        unseen: str = "error",
+        column_weights: Mapping[Any, float] | None = None,
+        handle_unknown: str = "error",
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
         self.method = method
-        self.kinds = kinds
-        self.ids = ids
+        self.column_types = column_types
+        self.passthrough = passthrough
         self.clip = clip
         self.integers = integers
         self.max_categories = max_categories
-        self.weights = weights
-        self.unseen = unseen
+        self.column_weights = column_weights
+        self.handle_unknown = handle_unknown
         self.random_state = random_state
         self.verbose = verbose
 
+    schema_: list[Any]
     feature_names_in_: np.ndarray
     held_out_: HeldOut | None
-    fallback_columns_: list[Any]
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn from the rows of a table.
@@ -165,7 +191,7 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        self._fit(cells.table(X))
+        self._fit(table(X))
         return self
 
     def fit_transform(self, X: Any, y: object = None) -> Any:
@@ -183,9 +209,8 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         data frame
             As X; present cells are untouched.
         """
-        frame = cells.table(X)
-        there, completed = self._fit(frame)
-        return self._written(frame, there, completed)
+        frame = table(X)
+        return self._decode(frame, *self._fit(frame))
 
     def transform(self, X: Any) -> Any:
         """Complete new rows, each by itself.
@@ -200,8 +225,7 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         data frame
             Of the same library and dtypes as X, with the columns in the order of ``fit``.
         """
-        frame, there, completed = self._complete_new(X)
-        return self._written(frame, there, completed)
+        return self._decode(*self._complete(X))
 
     def predict_proba(self, X: Any) -> dict[Any, Probabilities]:
         """Return what the missing cells of new rows may be.
@@ -217,8 +241,7 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
             For each column of categories or truth values the :class:`Probabilities` of its
             missing cells.
         """
-        _, there, completed = self._complete_new(X)
-        return self._missing_classes(completed, there)
+        return self._missing_classes(*self._complete(X)[1:])
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns, which are those of ``fit``.
@@ -238,42 +261,49 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         return names
 
     @property
-    def calibrations_(self) -> dict[Any, calibration.Calibration]:
+    def calibrations_(self) -> dict[Any, Calibration]:
         """How the scores of columns become probabilities, by name."""
         known = {column.name: column.calibration for column in self.schema_}
         return {name: found for name, found in known.items() if found is not None}
 
+    @property
+    def fallback_columns_(self) -> list[Any]:
+        """Columns that are better filled with their mean or most frequent label."""
+        return [column.name for column in self.schema_ if column.falls_back]
+
     @all_or_nothing
     def _fit(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
         """Learn everything; return which cells are there, and the completed matrix."""
-        self._learn_schema(frame)
-        numbers, there = self._numbers(frame)
+        self._learn_columns(frame)
+        numbers, there = self._encode(frame)
         self.n_samples_seen_ = len(numbers)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2)
         seed = None if self.random_state is None else int(seeds[0])
-        self.method_ = using.prepared(self.method, seed, self.verbose)
-        self._fit_blocks(numbers)
-        completed = self._complete_fitted(numbers, int(seeds[1]))
-        self._judge(numbers)
-        self.proba_ = self._missing_classes(completed, there)
-        self.cell_std_ = self._deviations(numbers)
+        method = prepared(PMC() if self.method is None else self.method, seed, self.verbose)
+        scaled = self._learn_blocks(numbers, method)
+        matrix, owners = self._matrix(numbers), self._owners()
+        self.method_, completed, held = None, matrix, None
+        if matrix.shape[1]:
+            adapt(method, owners, scaled)
+            completed = checked(method, matrix, method.fit_transform(matrix))
+            calibrate(method, matrix, owners, numbers, self._codecs, int(seeds[1]))
+            self.method_, held = method, getattr(method, "held_out_", None)
+        self.held_out_ = held and held_out_cells(held, owners, numbers, self._codecs)
+        if self.held_out_ is not None:
+            fall_back(self._codecs, self.held_out_)
+        self.proba_ = self._missing_classes(there, completed)
+        self.cell_std_ = self._deviations(numbers, held)
         return there, completed
 
-    def _learn_schema(self, frame: Any) -> None:
-        ids, kinds, weights = using.listed(self.ids), self.kinds or {}, self.weights or {}
-        using.check_choices(self.clip, self.integers, self.unseen, self.max_categories, weights)
-        using.check_names(frame.columns, ids=ids, kinds=kinds, clip=self.clip, weights=weights)
-        if len(frame) == 0 or len(frame.columns) == 0:
-            raise ValueError(
-                f"X has {len(frame)} rows and {len(frame.columns)} columns; there is nothing to "
-                "learn from."
-            )
+    def _learn_columns(self, frame: Any) -> None:
+        """Decide what each column is."""
+        self._check(frame)
+        given, left = self.column_types or {}, listed(self.passthrough)
+        whole, most = self.integers == "whole", self.max_categories
         self.schema_ = [
             Column(series.name, "id", str(series.dtype))
-            if series.name in ids
-            else codec_of(
-                series, kinds.get(series.name), self.integers == "whole", self.max_categories
-            )
+            if series.name in left
+            else codec_of(series, given.get(series.name), whole, most)
             for series in frame.iter_columns()
         ]
         empty = [repr(column.name) for column in self.schema_ if column.kind == "empty"]
@@ -286,133 +316,144 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         if all(isinstance(name, str) for name in frame.columns):
             self.feature_names_in_ = np.array(frame.columns, dtype=object)
 
-    def _completed_columns(self) -> list[Any]:
+    def _learn_blocks(self, numbers: np.ndarray, method: Any) -> bool:
+        """Learn how numbers become the matrix; return whether they are scaled for good.
+
+        A method that scales columns itself does so where all of them are numbers that count alike.
+        """
+        weights, clip = self.column_weights or {}, self.clip
+        scaled = bool(weights) or not isinstance(method, Completer) or method.scale is None
+        scaled |= any(column.kind == "categorical" for column in self._codecs)
+        for column, mine in zip(self._codecs, numbers.T, strict=True):
+            own = clip.get(column.name) if isinstance(clip, Mapping) else clip
+            column.fit_block(mine, weights.get(column.name, 1.0), scaled, own)
+        return scaled
+
+    @property
+    def _codecs(self) -> list[Any]:
+        """The codecs of the columns that are completed."""
         return [column for column in self.schema_ if column.is_completed]
 
-    def _numbers(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _encode(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return a number for each cell that may be completed, and which of them are present."""
-        series, empty = cells.by_name(frame), np.empty((len(frame), 0))
-        parts = [column.encode(series[column.name], self.unseen)
-                 for column in self._completed_columns()]  # fmt: skip
+        series, empty = _by_name(frame), np.empty((len(frame), 0))
+        parts = [column.encode(series[column.name], self.handle_unknown) for column in self._codecs]
         numbers = np.column_stack([empty, *(part for part, _ in parts)])
         return numbers, np.column_stack([empty.astype(bool), *(part for _, part in parts)])
 
-    def _fit_blocks(self, numbers: np.ndarray) -> None:
-        """Learn bounds, and how numbers become the matrix; tell the method what its columns are."""
-        columns, weights, clip = self._completed_columns(), self.weights or {}, self.clip
-        one_hot = any(isinstance(column, Category) for column in columns)
-        scaled = not using.scales_itself(self.method_) or one_hot or bool(weights)
-        for column, mine in zip(columns, numbers.T, strict=True):
-            own = clip.get(column.name) if isinstance(clip, Mapping) else clip
-            column.low, column.high = column.bounds(own, mine[~np.isnan(mine)])
-        for column, mine in zip(columns, numbers.T, strict=True):
-            column.fit_block(mine, weights.get(column.name, 1.0), scaled)
-        using.adapt(self.method_, self._owners(), scaled)
-
     def _owners(self) -> np.ndarray:
         """Return the column of the table, of those completed, of each column of the matrix."""
-        widths = [len(column.center) for column in self._completed_columns()]
+        widths = [len(column.center) for column in self._codecs]
         return np.repeat(np.arange(len(widths)), widths)
 
     def _matrix(self, numbers: np.ndarray) -> np.ndarray:
-        pairs = zip(self._completed_columns(), numbers.T, strict=True)
+        pairs = zip(self._codecs, numbers.T, strict=True)
         blocks = [column.spread(mine) for column, mine in pairs]
         # Methods may depend on the order in memory in their last bits.
         return np.asfortranarray(np.hstack([np.empty((len(numbers), 0)), *blocks]))
 
-    def _complete_fitted(self, numbers: np.ndarray, seed: int) -> np.ndarray:
-        """Fit the method to the matrix and return that completed; learn what its scores mean."""
-        matrix, owners = self._matrix(numbers), self._owners()
-        if matrix.shape[1] == 0:
-            self.method_ = None
-            return matrix
-        completed = using.checked(self.method_, matrix, self.method_.fit_transform(matrix))
-        calibration.calibrate(
-            self.method_, matrix, owners, numbers, self._completed_columns(), seed
-        )
-        return completed
+    def _blocks(self, matrix: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
+        """Yield each codec with its columns of a matrix."""
+        owners = self._owners()
+        for j, column in enumerate(self._codecs):
+            yield column, matrix[:, owners == j]
 
-    def _judge(self, numbers: np.ndarray) -> None:
-        """Learn from held-out cells which columns are better filled with their mean or mode."""
-        self.held_out_, self.fallback_columns_ = None, []
-        columns, held = self._completed_columns(), getattr(self.method_, "held_out_", None)
-        if held is None:
-            return
-        self.held_out_ = calibration.held_out_cells(held, self._owners(), numbers, columns)
-        self.fallback_columns_ = calibration.fallbacks(columns, self.held_out_)
-        for j, column in enumerate(columns):
-            if column.name in self.fallback_columns_:
-                self.held_out_.completed[self.held_out_.columns == j] = column.fallback
-
-    def _deviations(self, numbers: np.ndarray) -> dict[Any, np.ndarray] | None:
-        """Return the standard deviation of each cell, by the name of its column."""
-        spread = getattr(self.method_, "cell_std_", None)
-        if spread is None:
-            return None
-        columns, owners = self._completed_columns(), self._owners()
-        held = getattr(self.method_, "held_out_", None)
-        spread = spread * calibration.deviation_factors(held, owners, columns)
-        found = {}
-        for j, column in enumerate(columns):
-            if column.has_classes:
-                continue
-            own = spread[:, owners == j] * column.scale
-            own = own[:, 0] if own.shape[1] else np.zeros(len(spread))
-            if column.name in self.fallback_columns_:
-                off = float(np.sqrt(np.nanmean((numbers[:, j] - column.fallback) ** 2)))
-                own = np.where(own > 0, off, 0.0)
-            found[column.name] = column.show(own)
-        return found
-
-    def _complete_new(self, X: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+    def _complete(self, X: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Return a table of new rows, which of its cells are there, and the completed matrix."""
         check_is_fitted(self)
-        frame = cells.table(X)
-        using.check_columns([column.name for column in self.schema_], frame.columns)
-        numbers, there = self._numbers(frame)
+        frame = table(X)
+        check_columns([column.name for column in self.schema_], frame.columns)
+        numbers, there = self._encode(frame)
         matrix = self._matrix(numbers)
         if self.method_ is None or np.isnan(matrix).sum() == 0:
             return frame, there, matrix
         try:
             found = self.method_.transform(matrix)
         except FarCellError as error:
-            name = self._completed_columns()[self._owners()[error.column]].name
-            raise ValueError(
-                error.said(repr(name), cells.by_name(frame)[name][error.row])
-            ) from None
-        return frame, there, using.checked(self.method_, matrix, found)
+            name = self._codecs[self._owners()[error.column]].name
+            raise ValueError(error.said(repr(name), _by_name(frame)[name][error.row])) from None
+        return frame, there, checked(self.method_, matrix, found)
+
+    def _decode(self, frame: Any, there: np.ndarray, completed: np.ndarray) -> Any:
+        """Return the table with its missing cells filled in."""
+        series = _by_name(frame)
+        for (column, block), known in zip(self._blocks(completed), there.T, strict=True):
+            rows = np.flatnonzero(~known)
+            series[column.name] = column.decode(
+                series[column.name], rows, column.gather(block)[rows]
+            )
+        return with_columns(frame, [series[column.name] for column in self.schema_])
 
     def _missing_classes(
-        self, completed: np.ndarray, there: np.ndarray
+        self, there: np.ndarray, completed: np.ndarray
     ) -> dict[Any, Probabilities]:
         """Return the probabilities of cells that are not there, by the name of their column."""
-        owners, found = self._owners(), {}
-        for j, column in enumerate(self._completed_columns()):
+        found = {}
+        for (column, block), known in zip(self._blocks(completed), there.T, strict=True):
             if column.has_classes:
-                rows = np.flatnonzero(~there[:, j])
-                block = completed[np.ix_(rows, np.flatnonzero(owners == j))]
-                values = column.probabilities(block, column.name in self.fallback_columns_)
-                found[column.name] = Probabilities(rows, column.classes, values)
+                rows = np.flatnonzero(~known)
+                values = column.probabilities(block[rows])
+                found[column.name] = Probabilities(rows, list(column.levels), values)
         return found
 
-    def _written(self, frame: Any, there: np.ndarray, completed: np.ndarray) -> Any:
-        """Return the table with its missing cells filled in."""
-        owners, series = self._owners(), cells.by_name(frame)
-        for j, column in enumerate(self._completed_columns()):
-            rows, name = np.flatnonzero(~there[:, j]), column.name
-            numbers = column.gather(completed[:, owners == j], name in self.fallback_columns_)
-            series[name] = column.decode(series[name], rows, numbers[rows])
-        return cells.replaced(frame, [series[column.name] for column in self.schema_])
+    def _deviations(
+        self, numbers: np.ndarray, held: HeldOut | None
+    ) -> dict[Any, np.ndarray] | None:
+        """Return the standard deviation of each cell, by the name of its column."""
+        spread = getattr(self.method_, "cell_std_", None)
+        if spread is None:
+            return None
+        spread, found = spread * deviation_factors(held, self._owners(), self._codecs), {}
+        for (column, block), mine in zip(self._blocks(spread), numbers.T, strict=True):
+            if column.has_classes:
+                continue
+            own = (block * column.scale)[:, 0] if block.shape[1] else np.zeros(len(spread))
+            if column.falls_back:
+                off = float(np.sqrt(np.nanmean((mine - column.fallback) ** 2)))
+                own = np.where(own > 0, off, 0.0)
+            found[column.name] = column.show(own)
+        return found
 
     def _probe(self) -> None:
         """Raise where what was learned does not fit together, as in a changed file."""
         if hasattr(self, "schema_"):
-            numbers = np.zeros((2, len(self._completed_columns())))
+            numbers = np.zeros((2, len(self._codecs)))
             numbers[:, 1:] = np.nan
-            matrix, owners = self._matrix(numbers), self._owners()
+            matrix = self._matrix(numbers)
             if self.method_ is not None:
-                matrix = using.checked(self.method_, matrix, self.method_.transform(matrix))
-            for j, column in enumerate(self._completed_columns()):
-                column.gather(matrix[:, owners == j], column.name in self.fallback_columns_)
+                matrix = checked(self.method_, matrix, self.method_.transform(matrix))
+            for column, block in self._blocks(matrix):
+                column.gather(block)
+
+    def _check(self, frame: Any) -> None:
+        """Raise where a parameter is wrong, or does not suit the table."""
+        clip, most, weights = self.clip, self.max_categories, self.column_weights or {}
+        clips = (
+            clip is None
+            or isinstance(clip, Mapping)
+            or (isinstance(clip, str) and clip == "observed")
+        )
+        for setting, good, allowed in (
+            ("clip", clips, 'None, "observed" or a dict from names to bounds'),
+            ("integers", self.integers in ("typed", "whole"), '"typed" or "whole"'),
+            ("handle_unknown", self.handle_unknown in ("error", "missing"), '"error" or "missing"'),
+            ("max_categories", isinstance(most, Integral) and most >= 1, "a positive integer"),
+        ):
+            if not good:
+                raise ValueError(f"{setting} must be {allowed}, got {getattr(self, setting)!r}.")
+        for name, weight in weights.items():
+            if not (isinstance(weight, Real) and 0 < float(weight) < np.inf):
+                raise ValueError(
+                    f"column_weights[{name!r}] must be a positive number, got {weight!r}; leave a "
+                    f"column alone by passthrough=[{name!r}]."
+                )
+        for setting in ("passthrough", "column_types", "clip", "column_weights"):
+            _check_names(setting, getattr(self, setting), list(frame.columns))
+        if not (len(frame) and len(frame.columns)):
+            raise ValueError(
+                f"X has {len(frame)} rows and {len(frame.columns)} columns; there is nothing to "
+                "learn from."
+            )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -420,3 +461,38 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _by_name(frame: Any) -> dict[Any, Any]:
+    """Return the columns of a table by their names, which pandas allows to be other than text."""
+    return {series.name: series for series in frame.iter_columns()}
+
+
+def listed(names: Any) -> list[Any]:
+    """Return names as a list; a single text is one name."""
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _check_names(setting: str, given: Any, known: list[Any]) -> None:
+    """Raise where a setting (names, or a mapping from them) names a column that is not there."""
+    names = listed(given) if setting == "passthrough" or isinstance(given, Mapping) else []
+    odd = [name for name in names if name not in known]
+    if odd:
+        shown = ", ".join(map(repr, known[:10])) + (", …" if len(known) > 10 else "")
+        raise ValueError(
+            f"{setting} names column {odd[0]!r}, which the table does not have; its columns "
+            f"are {shown}."
+        )
+
+
+def check_columns(known: list[Any], given: list[Any]) -> None:
+    """Raise where a table does not have the columns of the one that was fitted."""
+    for lacking, said in (
+        ([name for name in known if name not in given],
+         "of the fitted table is not there ({} such in all); add it, with missing cells if nothing "
+         "is known."),
+        ([name for name in given if name not in known],
+         "was not in the fitted table ({} such in all); drop it."),
+    ):  # fmt: skip
+        if lacking:
+            raise ValueError(f"Column {lacking[0]!r} {said.format(len(lacking))}")
