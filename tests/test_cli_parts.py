@@ -503,7 +503,7 @@ def test_a_run_that_fails_leaves_nothing_in_the_way(run, tmp_path, monkeypatch):
         patch.setattr(persistence, "_label", broken)
         assert run(*command).exit_code == 3
     with monkeypatch.context() as patch:
-        patch.setattr("polycomplete.files._write", broken)
+        patch.setattr("polycomplete.io._write", broken)
         assert run(*command).exit_code == 3
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
     assert run(*command).exit_code == 0

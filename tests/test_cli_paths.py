@@ -14,9 +14,9 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from polycomplete import files
+from polycomplete import io as files
 from polycomplete.cli import app as program
-from polycomplete.files import Table, write_table
+from polycomplete.io import Table, write_table
 
 MAIN = [sys.executable, "-c", "from polycomplete.cli import main; main()"]
 

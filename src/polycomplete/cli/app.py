@@ -16,7 +16,7 @@ from polycomplete._version import __version__
 from polycomplete.cli.commands import apply, check, classify, cluster, compare, complete
 from polycomplete.cli.console import INTERRUPTED, Console, code_of, one_line
 from polycomplete.cli.options import shared_options
-from polycomplete.files.whole import STANDARD_OUTPUT
+from polycomplete.io.atomic import STANDARD_OUTPUT
 
 app = typer.Typer(
     name="polycomplete",

@@ -15,8 +15,8 @@ import polars as pl
 from polycomplete import methods, persistence
 from polycomplete.cli.console import UNREADABLE, CommandError, Console, one_line
 from polycomplete.cli.tables import find, row_labels
-from polycomplete.files.table import UNKNOWN, Table, without
-from polycomplete.files.whole import written_whole
+from polycomplete.io.table import UNKNOWN, Table, without
+from polycomplete.io.atomic import written_whole
 from polycomplete.report import Report
 from polycomplete.tables import TableCompleter
 

@@ -15,7 +15,7 @@ from typing import Any
 import rich.console
 from rich import progress as bars
 
-from polycomplete.files.whole import STANDARD_OUTPUT, naming_file
+from polycomplete.io.atomic import STANDARD_OUTPUT, naming_file
 
 #: Exit codes; 0 is success.
 FAILED, MISUSED, UNREADABLE, UNWRITABLE, INTERRUPTED = 1, 2, 3, 4, 130

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from polycomplete.cli.console import Console
-from polycomplete.files.table import Reading
+from polycomplete.io.table import ReadOptions
 
 #: The names of :mod:`polycomplete.methods`, here too because that one takes a second to load.
 METHODS = (
@@ -134,16 +134,16 @@ def shared_options(
         "--json", help="The result as JSON on standard output.")] = False,
     debug: Annotated[bool, _saying(
         "--debug", help="Show where in the program an error arose.")] = False,
-) -> tuple[Console, Reading]:  # fmt: skip
+) -> tuple[Console, ReadOptions]:  # fmt: skip
     """Return what the options of every command stand for: how to talk, and how to read a table."""
     delimiter = "\t" if delimiter in ("tab", r"\t") else delimiter
-    options = Reading(delimiter, tuple(missing or ()), encoding, decimal, header, sheet, variable)
+    options = ReadOptions(delimiter, tuple(missing or ()), encoding, decimal, header, sheet, variable)
     return Console(quiet, json, debug), options
 
 
-def spelled(options: Reading) -> list[str]:
+def spelled(options: ReadOptions) -> list[str]:
     """Return the words of a command line that reads a table likewise, but for the defaults."""
-    usual = Reading()
+    usual = ReadOptions()
     words = [word for text in options.missing for word in ("--missing", text)]
     for name in ("delimiter", "encoding", "decimal", "header", "sheet", "variable"):
         value = getattr(options, name)

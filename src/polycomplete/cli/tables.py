@@ -15,18 +15,18 @@ import numpy as np
 import polars as pl
 
 from polycomplete.cli.console import MISUSED, UNWRITABLE, CommandError, Console
-from polycomplete.files import FORMS, form_of, read_table, write_table
-from polycomplete.files.table import SIGNS, UNKNOWN, Reading, Table, without
-from polycomplete.files.whole import written_whole
+from polycomplete.io import KINDS, kind_of, read_table, write_table
+from polycomplete.io.table import SIGNS, UNKNOWN, ReadOptions, Table, without
+from polycomplete.io.atomic import written_whole
 
 #: A column with more different texts than this holds names, not categories.
 MOST_TEXTS = 50
 
 
-# Reading
+# ReadOptions
 
 
-def read(path: str, options: Reading, console: Console) -> Table:
+def read(path: str, options: ReadOptions, console: Console) -> Table:
     """Read a table; say which sheets are left out, and which texts are taken for missing cells."""
     given = read_table(path, options)
     if given.other_sheets:
@@ -36,7 +36,7 @@ def read(path: str, options: Reading, console: Console) -> Table:
     return given
 
 
-def _note_signs(given: Table, options: Reading, console: Console) -> None:
+def _note_signs(given: Table, options: ReadOptions, console: Console) -> None:
     """Say which cells were taken for missing though nobody said that they are."""
     counts = {
         text: count
@@ -224,7 +224,7 @@ def beside(source: str, word: str) -> str:
     path = Path(source)
     if source == "-" or source.startswith(("/dev/", "/proc/")) or path.is_fifo():
         return "-"
-    suffix = path.suffix if form_of(source) else ".csv"
+    suffix = path.suffix if kind_of(source) else ".csv"
     return str(path.with_name(f"{path.stem}-{word}{suffix}"))
 
 
@@ -240,8 +240,8 @@ def checked_output(
     table = output or beside(source, word)
     if console.json and table == "-":
         raise CommandError("--json and the table both go to standard output; use -o FILE.", MISUSED)
-    if table != "-" and form_of(table) is None:
-        kinds = f"let it end in {' '.join(FORMS)}."
+    if table != "-" and kind_of(table) is None:
+        kinds = f"let it end in {' '.join(KINDS)}."
         raise CommandError(f"{table} does not say what kind of table to write; {kinds}", MISUSED)
     rest = [name for name in others if name]
     results = [table, *rest]

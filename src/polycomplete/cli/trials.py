@@ -18,7 +18,7 @@ from polycomplete.cli.completing import make
 from polycomplete.cli.console import Console
 from polycomplete.cli.tables import first_of, row_labels
 from polycomplete.diagnostics import intrinsic_dimension
-from polycomplete.files.table import Table
+from polycomplete.io.table import Table
 from polycomplete.scaling import column_spread
 
 CANDIDATES = ["pmc-w", "lrmc", "knn", "mean"]

@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from polycomplete.files.whole import written_whole
+from polycomplete.io.atomic import written_whole
 from polycomplete.report.findings import LETTERS, clean, main_points, unknown
 from polycomplete.report.page import page_of
 from polycomplete.report.summary import summarize
