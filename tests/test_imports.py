@@ -54,8 +54,8 @@ LAYERS = [
     {"diagnostics", "tables"},
     {"report", "clustering", "transduction", "dask"},
     {"plots"},
-    {"cli"},
     {"__init__"},
+    {"cli"},  # built on what users import
 ]
 #: Parts beside the core, and all that they may import of the package.
 ASIDE = {

@@ -128,7 +128,9 @@ def test_a_long_header_keeps_its_line_end(tmp_path):
 
 def test_another_encoding_goes_in_and_out(tmp_path):
     content = "Name;Größe\nBär;1,5\nElch;\n".encode("latin-1")
-    table = read_table(put(tmp_path, "a.csv", content), ReadOptions(encoding="latin-1", decimal=","))
+    table = read_table(
+        put(tmp_path, "a.csv", content), ReadOptions(encoding="latin-1", decimal=",")
+    )
     assert table.frame.rows() == [("Bär", 1.5), ("Elch", None)]
     write_table(table.completed(pl.DataFrame({"Größe": [0.0, 2.75]})), str(tmp_path / "b.csv"))
     expected = "Name;Größe\nBär;1,5\nElch;2,75\n".encode("latin-1")
@@ -362,7 +364,9 @@ def test_one_array_of_several_is_read_and_the_others_are_kept(tmp_path):
         assert table.frame.rows() == [(1, None), (3, 4)]
         write_table(table.completed(pl.DataFrame({"column 2": [2.0, 9.0]})), out)
         assert read_table(out, ReadOptions(variable="A")).frame.rows() == [(1, 2), (3, 4)]
-        assert read_table(out, ReadOptions(variable="B")).frame.rows() == [tuple(r) for r in np.eye(3)]
+        assert read_table(out, ReadOptions(variable="B")).frame.rows() == [
+            tuple(r) for r in np.eye(3)
+        ]
     with pytest.raises(TableFileError, match="leave out --variable"):
         read_table(put(tmp_path, "a.csv", "a\n1\n"), ReadOptions(variable="A"))
 

@@ -71,7 +71,9 @@ def refuse_taken(path: Path, force: bool) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} into.")
     if path.exists() and not (force or _is_device(path)):
-        raise FileExistsError(f"{path} exists already; choose another name or --force (force=True).")
+        raise FileExistsError(
+            f"{path} exists already; choose another name or --force (force=True)."
+        )
 
 
 def _is_device(path: Path) -> bool:

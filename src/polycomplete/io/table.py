@@ -59,7 +59,6 @@ class ReadOptions:
         return (*MARKERS, *self.missing)
 
 
-
 @dataclass(frozen=True)
 class Dialect:
     """How a text file is written.
