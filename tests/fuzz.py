@@ -37,7 +37,7 @@ from polycomplete import LRMC, PMC, Landmark, TableCompleter, methods, persisten
 from polycomplete.base import LARGEST
 from polycomplete.cli import app as program
 from polycomplete.cli.console import CommandError
-from polycomplete.files import Reading, read_table
+from polycomplete.io import ReadOptions, read_table
 
 EXAMPLES = 50  # of a target in a round
 SECONDS = 60  # of processor time that one call may take
@@ -372,7 +372,7 @@ def check_texts(data):
     command = data.draw(st.sampled_from(["complete", "complete", "check"]), "command")
     method = data.draw(st.sampled_from(["mean", "lrmc", "pmc-w"]), "method")
     encoding = data.draw(st.sampled_from(["utf-8", "utf-8", "utf-16", "cp1252"]), "encoding")
-    how = Reading(
+    how = ReadOptions(
         encoding=encoding,
         decimal=data.draw(st.sampled_from("..,"), "decimal"),
         header=data.draw(st.sampled_from([True, True, False]), "header"),

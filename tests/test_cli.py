@@ -1,7 +1,9 @@
-"""The installed program, run as users run it: on files, with pipes, and when things go wrong."""
+"""The commands as users run them: on files, with pipes, and when things go wrong.
+
+Two tests start the installed program; the others call it in this process.
+"""
 
 import json
-import os
 import resource
 import shutil
 import signal
@@ -12,6 +14,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from typer.testing import CliRunner
+
+from polycomplete.cli import app as program
 
 PROGRAM = shutil.which("polycomplete", path=str(Path(sys.executable).parent))
 TEXT = "id,a,b,c,kind\n" + "".join(
@@ -21,26 +26,17 @@ TEXT = "id,a,b,c,kind\n" + "".join(
 )
 
 
-def run(*arguments, cwd, given=None, **options):
-    """Run the program; return exit code, standard output and standard error."""
-    assert PROGRAM, "install the package first: python -m pip install -e ."
-    done = subprocess.run(
-        [PROGRAM, *map(str, arguments)],
-        cwd=cwd,
-        input=given,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=os.environ | {"COLUMNS": "100", "OPENBLAS_NUM_THREADS": "1"},
-        **options,
-    )
-    return done.returncode, done.stdout, done.stderr
+def run(*arguments, given=None):
+    """Run a command; return exit code, standard output and standard error."""
+    done = CliRunner().invoke(program.app, list(arguments), input=given, env={"COLUMNS": "100"})
+    return done.exit_code, done.stdout, done.stderr
 
 
 @pytest.fixture
-def folder(tmp_path):
-    """Give a folder with a table in it."""
+def folder(tmp_path, monkeypatch):
+    """Give the folder in which commands run, with a table in it."""
     (tmp_path / "data.csv").write_text(TEXT)
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
@@ -51,7 +47,7 @@ def cells(path):
 def test_complete_fills_what_is_missing_and_nothing_else(folder):
     command = ["complete", "data.csv", "--method", "lrmc", "--id", "id"]
     command += ["--save", "model.skops", "--report", "report.html"]
-    code, out, err = run(*command, cwd=folder)
+    code, out, err = run(*command)
     assert (code, out) == (0, ""), err
     assert "Completed 12 of 200 cells (6.0%) by lrmc" in err
     assert "Output: data-complete.csv" in err
@@ -65,7 +61,7 @@ def test_complete_fills_what_is_missing_and_nothing_else(folder):
     assert {row[4] for row in after[1:]} == {"low", "high"}
     assert "<html" in (folder / "report.html").read_text()
     new = "id,kind,a,b,c,more\nx,low,1.5,,115,7\n"
-    code, out, err = run("apply", "model.skops", "-", cwd=folder, given=new)
+    code, out, err = run("apply", "model.skops", "-", given=new)
     assert code == 0, err
     name, kind, a, b, c, more = out.splitlines()[1].split(",")
     assert (name, kind, a, c, more) == ("x", "low", "1.5", "115", "7")
@@ -73,16 +69,21 @@ def test_complete_fills_what_is_missing_and_nothing_else(folder):
 
 
 def test_complete_goes_through_pipes(folder):
-    code, out, err = run(
-        "complete", "-", "--method", "mean", "-q", cwd=folder, given="a\n1\nNA\n3\n"
+    assert PROGRAM, "install the package first: python -m pip install -e ."
+    done = subprocess.run(
+        [PROGRAM, "complete", "-", "--method", "mean", "-q"],
+        input="a\n1\nNA\n3\n",
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert (code, out, err) == (0, "a\n1\n2\n3\n", "")
+    assert (done.stdout, done.stderr) == ("a\n1\n2\n3\n", "")
 
 
 def test_complete_says_what_it_did_as_json(folder):
     np.save(folder / "x.npy", np.array([[1.0, 2], [2, 4], [3, np.nan]]))
     arguments = ["--method", "mean", "-o", "y.parquet", "--json"]
-    code, out, err = run("complete", "x.npy", *arguments, cwd=folder)
+    code, out, err = run("complete", "x.npy", *arguments)
     assert (code, err) == (0, "")
     facts = json.loads(out)
     assert (facts["completed"], facts["still_missing"], facts["output"]) == (1, 0, "y.parquet")
@@ -91,7 +92,7 @@ def test_complete_says_what_it_did_as_json(folder):
 
 def test_without_missing_values_the_table_is_copied(folder):
     (folder / "full.csv").write_text("a,b\n1.0,x\n2,y\n")
-    code, _, err = run("complete", "full.csv", cwd=folder)
+    code, _, err = run("complete", "full.csv")
     assert code == 0
     assert "nothing is missing" in err
     assert (folder / "full-complete.csv").read_text() == "a,b\n1.0,x\n2,y\n"
@@ -118,7 +119,7 @@ def test_failures_are_one_line_and_leave_nothing(folder, content, arguments, cod
         (folder / "bad.csv").write_bytes(content)
     (folder / "taken.csv").write_text("mine")
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    found, out, err = run("complete", "bad.csv", *arguments, cwd=folder)
+    found, out, err = run("complete", "bad.csv", *arguments)
     assert (found, out) == (code, "")
     *notes, line = err.splitlines()
     assert line.startswith("polycomplete: ")
@@ -129,26 +130,28 @@ def test_failures_are_one_line_and_leave_nothing(folder, content, arguments, cod
 
 def test_wrong_command_lines_are_refused(folder):
     for arguments in (["complete"], ["complete", "data.csv", "--method", "magic"], ["dance"]):
-        code, _, err = run(*arguments, cwd=folder)
+        code, _, err = run(*arguments)
         assert code == 2
-        assert "Usage: polycomplete" in err
+        assert "Usage: " in err
 
 
 def test_force_replaces_a_file(folder):
     (folder / "out.csv").write_text("mine")
     arguments = ["--method", "mean", "--id", "kind", "-o", "out.csv", "--force"]
-    assert run("complete", "data.csv", *arguments, cwd=folder)[0] == 0
+    assert run("complete", "data.csv", *arguments)[0] == 0
     assert len(cells(folder / "out.csv")) == 41
 
 
 def test_a_full_disk_leaves_what_was_there(folder):
     (folder / "data-complete.csv").write_text("what was there")
 
-    def small_files():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
-
-    arguments = ["--method", "mean", "--id", "kind", "--force"]
-    code, _, err = run("complete", "data.csv", *arguments, cwd=folder, preexec_fn=small_files)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300, before[1]))
+    try:
+        arguments = ["--method", "mean", "--id", "kind", "--force"]
+        code, _, err = run("complete", "data.csv", *arguments)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert code == 4
     assert err.splitlines()[-1] == "polycomplete: data-complete.csv: File too large."
     assert (folder / "data-complete.csv").read_text() == "what was there"
@@ -163,7 +166,7 @@ def test_an_interrupt_in_the_middle_leaves_nothing(folder):
     frame = pl.DataFrame(rows, schema=names).with_columns(nothing=pl.lit(None, pl.Float64))
     frame.fill_nan(None).write_parquet(folder / "large.parquet")
     command = [PROGRAM, "complete", "large.parquet", "--method", "srmc"]
-    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         # The note comes when the table is read and the work begins.
         assert process.stderr.readline().startswith("note: column 'nothing' has no value at all")
         process.send_signal(signal.SIGINT)
@@ -180,13 +183,13 @@ def test_apply_refuses_what_is_not_a_model(folder):
         (["data.csv", "data.csv"], 3, "data.csv is not a model file"),
         (["none.skops", "data.csv"], 3, "none.skops cannot be read: No such file or directory."),
     ]:
-        found, out, err = run("apply", *arguments, cwd=folder)
+        found, out, err = run("apply", *arguments)
         assert (found, out) == (code, "")
         assert says in err
 
 
 def test_check_looks_at_a_table(folder):
-    code, out, err = run("check", "data.csv", "--id", "id", "--json", cwd=folder)
+    code, out, err = run("check", "data.csv", "--id", "id", "--json")
     assert code == 0, err
     facts = json.loads(out)
     assert (facts["rows"], facts["missing"]) == (40, 12)
@@ -199,7 +202,7 @@ def test_check_looks_at_a_table(folder):
 
 def test_compare_ranks_methods(folder):
     arguments = ["--methods", "mean,knn", "--repeats", "2", "--id", "id"]
-    code, out, err = run("compare", "data.csv", *arguments, cwd=folder)
+    code, out, err = run("compare", "data.csv", *arguments)
     assert code == 0, err
     assert out.split()[:4] == ["method", "error", "wrong", "seconds"]
     assert out.index("knn") < out.index("mean")
@@ -207,7 +210,7 @@ def test_compare_ranks_methods(folder):
 
 def test_classify_finds_labels(folder):
     arguments = ["--target", "kind", "--id", "id", "--method", "lrmc", "-o", "out.csv"]
-    code, _, err = run("classify", "data.csv", *arguments, cwd=folder)
+    code, _, err = run("classify", "data.csv", *arguments)
     assert code == 0, err
     assert "Found 4 labels: " in err
     before, after = cells(folder / "data.csv"), cells(folder / "out.csv")
@@ -222,7 +225,7 @@ def test_cluster_adds_a_column(folder):
     names = list("abcde")
     pl.DataFrame(points, schema=names).write_csv(folder / "points.csv")
     arguments = ["-k", "2", "--method", "lrmc", "-o", "out.tsv"]
-    code, _, err = run("cluster", "points.csv", *arguments, cwd=folder)
+    code, _, err = run("cluster", "points.csv", *arguments)
     assert code == 0, err
     assert "Found 2 clusters of 20, 20 rows." in err
     found = pl.read_csv(folder / "out.tsv", separator="\t")
@@ -232,13 +235,14 @@ def test_cluster_adds_a_column(folder):
 
 
 def test_versions(folder):
-    code, out, _ = run("--version", "--verbose", cwd=folder)
+    code, out, _ = run("--version", "--verbose")
     assert code == 0
     assert dict(line.split()[:2] for line in out.splitlines())["numpy"] == np.__version__
-    assert run("--version", cwd=folder)[1].startswith("polycomplete ")
+    assert run("--version")[1].startswith("polycomplete ")
 
 
-def test_a_folder_of_files_is_completed(tmp_path):
+def test_a_folder_of_files_is_completed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     rows = np.linspace(0, 1, 60)
     table = pl.DataFrame({"a": rows, "b": rows**2, "c": rows**3, "n": range(60)})
     holed = table.with_columns(b=pl.when(pl.int_range(60) % 5 == 0).then(None).otherwise("b"))
@@ -246,20 +250,20 @@ def test_a_folder_of_files_is_completed(tmp_path):
     for name, part in (("one", holed[:40]), ("two", holed[40:])):
         part.write_parquet(tmp_path / f"parts/{name}.parquet")
     command = ["complete", "parts", "-o", "done"]
-    code, _, err = run(*command, cwd=tmp_path)
+    code, _, err = run(*command)
     assert code == 0, err
     found = pl.read_parquet(tmp_path / "done/*.parquet")
     assert found.schema == table.schema
     assert np.abs(found["b"].to_numpy() - rows**2).max() < 0.05
-    code, _, err = run(*command, cwd=tmp_path)
+    code, _, err = run(*command)
     assert (code, "not empty" in err) == (4, True)
     (tmp_path / "nothing").mkdir()
-    code, _, err = run("complete", "nothing", cwd=tmp_path)
+    code, _, err = run("complete", "nothing")
     assert (code, err.count("\n"), "no .parquet file in nothing" in err) == (4, 1, True)
 
 
 def test_options_that_would_be_ignored_are_refused(folder):
-    code, _, err = run("complete", "data.csv", "--workers", "2", cwd=folder)
+    code, _, err = run("complete", "data.csv", "--workers", "2")
     assert (code, err.count("\n"), "--workers" in err) == (2, 1, True)
-    code, _, err = run("complete", ".", "--force", cwd=folder)
+    code, _, err = run("complete", ".", "--force")
     assert (code, err.count("\n"), "--force" in err) == (2, 1, True)

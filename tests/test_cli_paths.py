@@ -1,6 +1,7 @@
 """The command line and what lies around it: paths with two roles, pipes, full disks, signals."""
 
 import errno
+import io
 import json
 import os
 import resource
@@ -8,17 +9,21 @@ import shlex
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 
 import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from polycomplete import files
+from polycomplete import cli
+from polycomplete import io as files
 from polycomplete.cli import app as program
-from polycomplete.files import Table, write_table
+from polycomplete.io import Table, write_table
 
 MAIN = [sys.executable, "-c", "from polycomplete.cli import main; main()"]
+
+FULL_DISK = "full"
 
 TABLE = "a,b\n" + "".join(f"{i},{'NA' if i % 5 == 0 else 2 * i}\n" for i in range(20))
 
@@ -103,7 +108,7 @@ def test_a_model_does_not_come_among_the_tables_of_a_folder(run, tmp_path):
     assert (tmp_path / "in.csv").read_text() == TABLE
 
 
-def shell(line, folder, **variables):
+def shell(line, folder):
     """Run a line of bash in which POLYCOMPLETE is the program; return what it did."""
     (folder / "in.csv").write_text(TABLE)
     return subprocess.run(
@@ -112,8 +117,28 @@ def shell(line, folder, **variables):
         capture_output=True,
         text=True,
         timeout=300,
-        env=os.environ | {"COLUMNS": "100"} | variables,
+        env=os.environ | {"COLUMNS": "100"},
     )
+
+
+@contextmanager
+def streams(**given):
+    """Replace standard streams, as those that start a program may: FULL_DISK, or None if closed."""
+    with pytest.MonkeyPatch.context() as patch, open("/dev/full", "w") as full:
+        for name, stream in given.items():
+            patch.setattr(sys, name, full if stream is FULL_DISK else stream)
+        yield
+        with suppress(OSError):  # what could not be written
+            full.close()
+
+
+def called(*arguments):
+    """Run the program from its entry point; return its exit code."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["polycomplete", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    return ended.value.code
 
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
@@ -162,64 +187,88 @@ def test_large_files_that_are_not_allowed_are_named(tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_program_that_is_told_to_end_leaves_nothing(tmp_path, number):
-    (tmp_path / "in.csv").write_text(TABLE)
     slow = """
-import os, sys, time
-from polycomplete.cli import main
-def fsync(_):
-    print(os.listdir("."), flush=True)
-    time.sleep(60)
-os.fsync = fsync
-main()
+import os, time
+from polycomplete import cli
+from polycomplete.cli import app as program
+from polycomplete.io.atomic import written_whole
+def work():
+    with written_whole("out.csv"):
+        print(os.listdir("."), flush=True)
+        time.sleep(60)
+program.app = work
+cli.main()
 """
-    command = [sys.executable, "-c", slow, "complete", "in.csv", "--method", "mean"]
+    command = [sys.executable, "-c", slow]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
         assert ".part" in process.stdout.readline()
         process.send_signal(number)
     assert process.returncode == 128 + number
-    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_pipes_are_read_by_name_too(tmp_path):
+    line = "cat in.csv | POLYCOMPLETE complete /dev/stdin --method mean --quiet | head -2"
+    done = shell(line, tmp_path)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "a,b\n0,20\n")
+
+
+@pytest.mark.parametrize("kind", ["fifo", "descriptor"])
+def test_a_pipe_goes_to_standard_output(run, tmp_path, kind):
+    def fill(end):
+        with open(end, "w") as file:
+            file.write(TABLE)
+
+    if kind == "fifo":
+        name = end = str(tmp_path / "p")
+        os.mkfifo(name)
+    else:  # as of <(...) in a shell
+        number, end = os.pipe()
+        name = f"/dev/fd/{number}"
+    with ThreadPoolExecutor() as pool:
+        pool.submit(fill, end)
+        done = run("complete", name, "--method", "mean", "--quiet")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[:2] == ["a,b", "0,20"]
+    if kind == "descriptor":
+        os.close(number)
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        "POLYCOMPLETE complete <(cat in.csv) --method mean --quiet",
-        "POLYCOMPLETE complete /dev/stdin --method mean --quiet < in.csv",
-        "cat in.csv | POLYCOMPLETE complete /dev/stdin --method mean --quiet",
-        "mkfifo p; (cat in.csv > p &); POLYCOMPLETE complete p --method mean --quiet",
-    ],
+    "given", [{"stderr": FULL_DISK}, dict.fromkeys(["stdin", "stdout", "stderr"])]
 )
-def test_pipes_are_read_by_name_too(tmp_path, line):
-    done = shell(line, tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[:2] == ["a,b", "0,20"]
-
-
-@pytest.mark.parametrize("where", ["2>/dev/full", "2>&-", ">&- 2>&- <&-"])
-def test_notes_that_cannot_be_written_are_dropped(tmp_path, where):
-    done = shell(f"POLYCOMPLETE complete in.csv --method mean -o x.csv {where}", tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_notes_that_cannot_be_written_are_dropped(run, tmp_path, given):
+    with streams(**given):
+        assert called("complete", "in.csv", "--method", "mean", "-o", "x.csv") == 0
     assert (tmp_path / "x.csv").read_text().startswith("a,b\n0,20\n")
 
 
-@pytest.mark.parametrize("where", [">/dev/full", ">&-"])
+@pytest.mark.parametrize("stdout", [FULL_DISK, None])
 @pytest.mark.parametrize(
     "arguments", ["complete in.csv --method mean -o -", "compare in.csv --methods mean --json"]
 )
-def test_results_that_cannot_be_written_are_an_error(tmp_path, arguments, where):
-    done = shell(f"POLYCOMPLETE {arguments} {where}", tmp_path)
-    assert done.returncode == 4
-    assert done.stderr.startswith("polycomplete: standard output: ")
-    assert done.stderr.count("\n") == 1
+def test_results_that_cannot_be_written_are_an_error(run, arguments, stdout):
+    said = io.StringIO()
+    with streams(stdout=stdout, stderr=said):
+        assert called(*arguments.split()) == 4
+    assert said.getvalue().startswith("polycomplete: standard output: ")
+    assert said.getvalue().count("\n") == 1
 
 
-def test_letters_that_the_terminal_lacks_are_replaced(tmp_path):
+def test_the_interpreter_ends_in_silence_too(tmp_path):
+    line = "POLYCOMPLETE complete in.csv --method mean"
+    done = shell(f"{line} -o - >/dev/full; {line} -o x.csv >&- 2>&- <&-", tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    assert done.stderr.startswith("polycomplete: standard output: No space left on device")
+    assert (tmp_path / "x.csv").read_text().startswith("a,b\n0,20\n")
+
+
+def test_letters_that_the_terminal_lacks_are_replaced(run, tmp_path):
     (tmp_path / "größe.csv").write_text(TABLE.replace("a,", "größe,", 1))
-    for arguments in (
-        "compare größe.csv --methods mean",
-        "compare größe.csv --methods mean --json",
-    ):
-        done = shell(f"POLYCOMPLETE {arguments}", tmp_path, PYTHONIOENCODING="ascii")
-        assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout.isascii()
-    assert json.loads(done.stdout)["input"] == "größe.csv"
+    for option in ("--quiet", "--json"):
+        shown = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+        with streams(stdout=shown):
+            assert called("compare", "größe.csv", "--methods", "mean", option) == 0
+        text = shown.buffer.getvalue().decode("ascii")
+    assert json.loads(text)["input"] == "größe.csv"
+    assert run("complete", "größe.csv", "--method", "mean", "-o", "-").exit_code == 0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from polycomplete import LRMC, NLMC, PMC, Landmark, TableCompleter, load
 from polycomplete.cli.trials import dimension_of, score
-from polycomplete.files import Reading, read_table
+from polycomplete.io import ReadOptions, read_table
 from polycomplete.persistence import ModelFileError
 from polycomplete.tables.codecs import Time
 from tests import fuzz
@@ -132,4 +132,4 @@ def test_a_label_with_damaged_versions_is_no_model(tmp_path):
 def test_what_stands_before_decimals_does_not_stand_between_cells(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("length,cm;c\n1,5;2\n2,5;3\n")
-    assert read_table(str(path), Reading(decimal=",")).frame.rows() == [(1.5, 2), (2.5, 3)]
+    assert read_table(str(path), ReadOptions(decimal=",")).frame.rows() == [(1.5, 2), (2.5, 3)]

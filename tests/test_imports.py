@@ -38,7 +38,7 @@ LAYERS = [
         "frames",
         "theory",
         "datasets",
-        "files",
+        "io",
     },
     {"penalties", "metrics", "persistence", "sampling"},
     {"rows", "keeping"},
@@ -54,8 +54,8 @@ LAYERS = [
     {"tables"},
     {"report", "clustering", "transduction", "dask"},
     {"diagnostics"},
-    {"cli"},
     {"__init__"},
+    {"cli"},  # built on what users import
 ]
 #: Parts beside the core, and all that they may import of the package.
 ASIDE = {
@@ -68,8 +68,8 @@ ASIDE = {
     "frames": {"_resources"},
     "model_selection": {"masks", "rows", "scaling"},
     "linear": {"_arrays"},
-    "files": {"_optional"},
-    "persistence": {"_optional", "_version", "files"},
+    "io": {"_optional"},
+    "persistence": {"_optional", "_version", "io"},
 }
 #: What an estimator offers of itself, imported when it is asked for: the only way back up.
 LATE = {"keeping": {"report"}}

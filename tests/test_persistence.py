@@ -244,7 +244,7 @@ def test_models_of_other_versions_are_loaded_with_a_warning(saved):
     [
         ("os", "system"),
         ("polycomplete.kernels", "cdist"),  # ours by its address, not by its origin
-        ("polycomplete.files.whole", "Path"),
+        ("polycomplete.io.atomic", "Path"),
         ("polycomplete.nowhere", "LRMC"),
         ("polycomplete.methods.nowhere", "LRMC"),
         ("polycomplete", "LRMC"),

@@ -1,4 +1,4 @@
-"""Reading labels and numbers of which some are missing: every convention, clear refusals."""
+"""ReadOptions labels and numbers of which some are missing: every convention, clear refusals."""
 
 import numpy as np
 import pandas as pd

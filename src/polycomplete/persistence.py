@@ -20,7 +20,7 @@ from typing import Any
 
 from polycomplete._optional import need
 from polycomplete._version import __version__
-from polycomplete.files.whole import written_whole
+from polycomplete.io.atomic import written_whole
 
 __all__ = ["FORMAT", "ModelFileError", "dumps", "load", "save"]
 

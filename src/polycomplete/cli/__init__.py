@@ -14,19 +14,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line; end the process with one of the exit codes of the manual.
-
-    Returns
-    -------
-    None
-
-    Examples
-    --------
-    >>> import subprocess, sys
-    >>> command = [sys.executable, "-c", "from polycomplete.cli import main; main()", "--version"]
-    >>> subprocess.run(command, capture_output=True, text=True).stdout.split()[0]
-    'polycomplete'
-    """
+    """Run the command line; end the process with one of the exit codes of the manual."""
     _ready_streams()
     try:
         from polycomplete.cli.app import app
@@ -53,11 +41,10 @@ def _ready_streams() -> None:
         ("stdout", "w", os.O_RDONLY),  # a result that cannot be written is an error
         ("stderr", "w", os.O_WRONLY),
     ):
-        stream = getattr(sys, name)
-        if stream is None:
+        if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, flag), mode, closefd=False))
-        elif getattr(stream, "errors", "") == "strict" and name == "stdout":
-            stream.reconfigure(errors="replace")
+    if getattr(sys.stdout, "errors", "") == "strict":
+        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The program: its commands, and what happens when one of them fails."""
+"""The program: its commands, the options that all of them share, and what happens on failure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -15,8 +16,8 @@ from typer.core import TyperCommand
 from polycomplete._version import __version__
 from polycomplete.cli.commands import apply, check, classify, cluster, compare, complete
 from polycomplete.cli.console import INTERRUPTED, Console, code_of, one_line
-from polycomplete.cli.options import shared_options
-from polycomplete.files.whole import STANDARD_OUTPUT
+from polycomplete.io.atomic import STANDARD_OUTPUT
+from polycomplete.io.table import ReadOptions
 
 app = typer.Typer(
     name="polycomplete",
@@ -36,15 +37,45 @@ def _program(
 ) -> None:  # fmt: skip
     """Fill in the missing cells of tables whose rows lie on curved surfaces."""
     if version and verbose:
-        from polycomplete._resources import show_versions
+        from polycomplete import show_versions
 
         show_versions()
     elif version:
         sys.stdout.write(f"polycomplete {__version__}\n")
+    elif context.invoked_subcommand is None:
+        context.fail("Missing command.")
     if version:
         raise typer.Exit
-    if context.invoked_subcommand is None:
-        context.fail("Missing command.")
+
+
+_reading = partial(typer.Option, rich_help_panel="How to read the table")
+_saying = partial(typer.Option, rich_help_panel="What is said")
+
+
+def _shared(
+    missing: Annotated[list[str] | None, _reading(
+        "--missing", metavar="TEXT",
+        help="Text or number that stands for a missing cell, besides the usual (nothing, NA, N/A, "
+        "NaN, NULL, ?, -, --, .). May be given several times.")] = None,
+    delimiter: Annotated[str | None, _reading(metavar="LETTER",
+        help="What stands between cells, by default what suits the file; tab is a tab.")] = None,
+    encoding: Annotated[str, _reading(metavar="NAME",
+        help="How the letters of a text file are encoded.")] = "utf-8",
+    decimal: Annotated[str, _reading(metavar="LETTER", help="What stands before decimals.")] = ".",
+    header: Annotated[bool, _reading(
+        help="Whether a text file begins with the names of its columns.")] = True,
+    sheet: Annotated[str | None, _reading(metavar="NAME",
+        help="The sheet of an Excel file; the first by default.")] = None,
+    variable: Annotated[str | None, _reading(metavar="NAME",
+        help="The array of a .mat or .npz file; by default the only one, or X.")] = None,
+    quiet: Annotated[bool, _saying("--quiet", "-q", help="Only errors and results.")] = False,
+    json: Annotated[bool, _saying("--json", help="The result as JSON on standard output.")] = False,
+    debug: Annotated[bool, _saying("--debug", help="Show where an error arose.")] = False,
+) -> tuple[Console, ReadOptions]:  # fmt: skip
+    """Return what the options of every command stand for: how to talk, and how to read a table."""
+    delimiter = "\t" if delimiter in ("tab", r"\t") else delimiter
+    how = ReadOptions(delimiter, tuple(missing or ()), encoding, decimal, header, sheet, variable)
+    return Console(quiet, json, debug), how
 
 
 def _parameters_of(function: Any) -> list[Any]:
@@ -54,12 +85,12 @@ def _parameters_of(function: Any) -> list[Any]:
 
 
 class Command(TyperCommand):
-    """A command that takes the shared options too: they become ``context.obj``.
+    """A command that takes the shared options too: its ``context.obj`` is a session with them.
 
     Where it fails, its error becomes one line and an exit code.
     """
 
-    shared = _parameters_of(shared_options)
+    shared = _parameters_of(_shared)
 
     def __init__(self, *args: Any, **settings: Any):
         super().__init__(*args, **settings)
@@ -67,9 +98,11 @@ class Command(TyperCommand):
 
     def invoke(self, context: Any) -> None:
         """Run the command."""
-        given = {option.name: context.params.pop(option.name) for option in self.shared}
-        context.obj = shared_options(**given)
-        with _failing_in_one_line(context.obj[0]):
+        console, how = _shared(**{one.name: context.params.pop(one.name) for one in self.shared})
+        with _failing_in_one_line(console), _noting(console):
+            from polycomplete.cli.session import Session  # not for the help: it takes a while
+
+            context.obj = Session(console, how)
             super().invoke(context)
 
 
@@ -77,8 +110,7 @@ class Command(TyperCommand):
 def _failing_in_one_line(console: Console) -> Iterator[None]:
     """End a command that fails with one line and an exit code."""
     try:
-        with _noting(console):
-            yield
+        yield
     except KeyboardInterrupt:
         console.interrupted()
         raise typer.Exit(INTERRUPTED) from None

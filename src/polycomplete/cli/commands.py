@@ -8,28 +8,94 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
+from typer import Argument, Option
 
 from polycomplete._optional import need
-from polycomplete.cli import options as o
-from polycomplete.cli.console import MISUSED, CommandError, Console
+from polycomplete.cli.console import MISUSED, CommandError
+from polycomplete.io.atomic import written_whole
+from polycomplete.io.table import ReadOptions
+
+if TYPE_CHECKING:
+    from polycomplete.cli.session import Session
+
+#: The names of :mod:`polycomplete.methods`, here too because that one takes a second to load.
+MethodName = Literal[
+    "pmc-w", "pmc-s", "nlmc", "vmc-2", "vmc-3", "kfmc", "ladmc", "srmc", "lrmc",
+    "pmc-w-paper", "pmc-s-paper", "nlmc-paper", "lrmc-paper",
+    "mean", "knn", "iterative", "forest",
+]  # fmt: skip
+METHODS: tuple[str, ...] = get_args(MethodName)
+
+
+def _methods(text: str) -> list[str]:
+    """Return the methods that are named with commas between them, or all."""
+    names = [name.strip() for name in text.lower().split(",")]
+    odd = sorted({*names} - {*METHODS, "all"})
+    if odd:
+        raise typer.BadParameter(f"there is no method {odd[0]!r}; there are {', '.join(METHODS)}.")
+    return list(METHODS) if "all" in names else names
+
+
+# Options of several commands
+Source = Annotated[str, Argument(metavar="TABLE",
+    help="The table: .csv, .tsv, .parquet, .arrow, .feather, .xlsx, .npy, .npz or .mat; "
+    "- is standard input.")]  # fmt: skip
+Output = Annotated[str | None, Option("--output", "-o", metavar="FILE",
+    help="Where to write it; - is standard output. By default beside the table.")]  # fmt: skip
+Method = Annotated[MethodName, Option(metavar="NAME", case_sensitive=False,
+    help="Which method completes it, by its name in polycomplete.methods.")]  # fmt: skip
+Ids = Annotated[list[str] | None, Option("--id", metavar="COLUMN",
+    help="A column to leave alone: neither used nor completed. May be given several times.",
+)]  # fmt: skip
+Seed = Annotated[int, Option(min=0, help="Everything random follows from it.")]
+Force = Annotated[bool, Option("--force", "-f", help="Replace files that exist already.")]
+Rows = Annotated[int, Option(min=10, help="Try methods on so many rows at most, drawn at random.")]
+
+# Of complete and apply
+_folders = partial(Option, rich_help_panel="Folders of Parquet files")
+ReportFile = Annotated[str | None, Option("--report", metavar="FILE",
+    help="Write a report too: a page (.html), JSON (.json) or text (.txt).")]  # fmt: skip
+ModelFile = Annotated[str | None, Option("--save", metavar="FILE",
+    help="Keep the model in this file, for the command apply.")]  # fmt: skip
+Workers = Annotated[int | None, _folders(min=1, help="Processes on this machine.")]
+Scheduler = Annotated[str | None, _folders(metavar="ADDRESS",
+    help="The Dask cluster to work on; its workers must see both folders.")]  # fmt: skip
+Model = Annotated[str, Argument(metavar="MODEL", help="A file that complete --save has written.")]
+
+# Of compare
+Methods = Annotated[str, Option(metavar="NAMES", callback=_methods,
+    help="Names of methods with commas between them; all for all of them.")]  # fmt: skip
+Share = Annotated[float, Option(min=0.001, max=0.9, help="Share of the cells to hide.")]
+Repeats = Annotated[int, Option(min=1, help="How often to hide and complete.")]
+
+# Of classify and cluster
+Target = Annotated[str, Option(metavar="COLUMN",
+    help="The column of labels; its missing cells are found.")]  # fmt: skip
+Confidence = Annotated[str | None, Option(metavar="COLUMN",
+    help="Add a column of this name: the probability of each label that was found.")]  # fmt: skip
+Clusters = Annotated[int | None, Option("--clusters", "-k", min=2,
+    help="How many clusters; found from the data by default.")]  # fmt: skip
+Column = Annotated[str, Option(metavar="NAME", help="What the new column is called.")]
 
 
 def complete(
     context: typer.Context,
-    table: o.Source,
-    output: o.Output = None,
-    method: o.Method = "pmc-w",
-    report: o.ReportFile = None,
-    save: o.ModelFile = None,
-    ids: o.Ids = None,
-    seed: o.Seed = 0,
-    force: o.Force = False,
-    workers: o.Workers = None,
-    scheduler: o.Scheduler = None,
+    table: Source,
+    output: Output = None,
+    method: Method = "pmc-w",
+    report: ReportFile = None,
+    save: ModelFile = None,
+    ids: Ids = None,
+    seed: Seed = 0,
+    force: Force = False,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
 ) -> None:
     """Fill in the missing cells of a table.
 
@@ -44,38 +110,36 @@ def complete(
       $ cat data.csv | polycomplete complete - > complete.csv
       $ polycomplete complete parts/ -o complete/ --workers 2
     """
-    from polycomplete.cli import tables
+    from polycomplete.cli import models, session
 
-    console, options = context.obj
-    cluster = {"workers": workers, "scheduler": scheduler}
+    job: Session = context.obj
+    cluster: dict[str, Any] = {"workers": workers, "scheduler": scheduler}
     if os.path.isdir(table):
         _refuse("do not go with folders", id=ids, force=force, report=report)
-        _complete_folder(table, output, method, save, seed, console, **cluster)
+        _complete_folder(job, table, output, method, save, seed, **cluster)
         return
     _refuse("go with folders only", **cluster)
-    output = tables.checked_output(console, table, output, "complete", report, save, force=force)
+    output = job.check_output(table, output, "complete", report, save, force=force)
     _check_possible(method, report, save)
-    given = tables.read(table, options, console)
-    used = tables.usable(given, ids, console)
-    frame = tables.learned_from(given, used, console)
-    missing = tables.count_missing(given.frame[used])
-    # These take a second: only when the table can be read.
-    from polycomplete import persistence
-    from polycomplete.cli import completing
-
+    given = job.read(table, ids)
+    frame = job.seen(job.usable())
+    missing = session.count_missing(given.frame[frame.columns])
     if not missing:
-        console.note("nothing is missing in the columns used; the table is written as it is.")
+        job.note("nothing is missing in the columns used; the table is written as it is.")
     # Where nothing is missing and nothing is kept, the cheapest method gives the same.
-    estimator = completing.make(method if missing or save or report else "mean", seed)
-    with console.working(f"completing {missing} cells by {method}"):
+    estimator = models.completer_of(method if missing or save or report else "mean", seed)
+    with job.console.working(f"completing {missing} cells by {method}"):
         made = given.completed(estimator.fit_transform(frame))
     # All is made before anything is written: a run that fails leaves nothing half done.
-    model = persistence.dumps(estimator) if save else b""
-    said, facts, page = completing.reported(estimator, given, made, method, ids, report, console)
-    tables.write(made, output, force, console, save, model)
-    if report and page is not None:
-        completing.write_report(page, report, force, console)
-    console.done(said, tables.origin(given) | facts | {"method": method, "seed": seed})
+    model = models.persistence.dumps(estimator) if save else b""
+    said, facts, page = _reported(job, estimator, made, method, report)
+    job.write(made, output, force, save, model)
+    if report and page:
+        with job.console.only_noting("the report"):
+            with written_whole(report, force=force) as file:
+                file.write(page)
+            job.console.wrote("report", report)
+    job.done(said, facts | {"method": method, "seed": seed})
 
 
 def _refuse(why: str, **options: object) -> None:
@@ -87,7 +151,10 @@ def _refuse(why: str, **options: object) -> None:
 
 def _check_possible(method: str, report: str | None, save: str | None) -> None:
     """Raise now where report or model could not be made in the end."""
-    if report and report.lower().endswith((".html", ".htm")):
+    kind = os.path.splitext(report or "")[1].lower()
+    if report and kind not in (".html", ".htm", ".json", ".txt"):
+        raise CommandError(f"{report} must end with .html, .json or .txt.", MISUSED)
+    if kind.startswith(".htm"):
         need("jinja2", "report", "The page of a report (not its text or JSON)")
     if save:
         need("skops", "models", "Saving a model")
@@ -95,35 +162,59 @@ def _check_possible(method: str, report: str | None, save: str | None) -> None:
         raise CommandError("The trees of forest cannot be saved; choose another method.", MISUSED)
 
 
+def _reported(
+    job: Session, estimator: Any, made: Any, method: str, path: str | None
+) -> tuple[str, dict[str, Any], bytes]:
+    """Return what is said in the end, its facts, and the content of the report if one is wanted."""
+    text, facts, page = f"Completed {job.table.name} by {method}", {}, b""
+    text += f" in {job.console.seconds:.1f} s."
+    with job.console.only_noting("the report"):
+        from polycomplete.report import Report
+
+        word, labels = job.rows()
+        report = Report(
+            estimator, job.table.frame, made.frame, method=method, seconds=job.console.seconds,
+            command=shlex.join(["polycomplete", *sys.argv[1:]]), row_word=word, row_labels=labels,
+        )  # fmt: skip
+        summary, text = report.summary, report.text()
+        counts = ("missing", "missing_share", "complete_rows", "tiles")
+        facts = {name: n for name, n in summary["table"].items() if name not in counts}
+        trust = ("expected_error", "wrong_labels", "fallback_columns")
+        loose = summary["undetermined_rows"]
+        facts |= {name: summary[name] for name in trust}
+        facts |= {"undetermined_rows": loose and loose["count"]}
+        page = report.render(path).encode("utf-8") if path else b""
+    return text, facts, page
+
+
 def _complete_folder(
-    folder: str, output: str | None, method: str, save: str | None, seed: int, console: Console,
+    job: Session, folder: str, output: str | None, method: str, save: str | None, seed: int,
     **cluster: Any,
 ) -> None:  # fmt: skip
     """Complete a folder of Parquet files."""
-    from polycomplete import persistence
-    from polycomplete.cli import completing, tables
+    from polycomplete.cli import models, session
     from polycomplete.dask import complete_parquet
 
     output = output or f"{folder.rstrip('/')}-complete"
     if save:
-        tables.check_outside(save, folder, output)
+        session.check_outside(save, folder, output)
     _check_possible(method, None, save)
-    with console.working(f"completing the files of {folder} by {method}"):
-        estimator = complete_parquet(folder, output, completing.make(method, seed), **cluster)
-    console.wrote("output", output)
+    with job.console.working(f"completing the files of {folder} by {method}"):
+        estimator = complete_parquet(folder, output, models.completer_of(method, seed), **cluster)
+    job.console.wrote("output", output)
     if save:
-        persistence.save(estimator, save)
-        console.wrote("model", save)
-    said = f"Completed the files of {folder} by {method} in {console.seconds:.1f} s."
-    console.done(said, {"input": folder, "method": method, "seed": seed})
+        models.persistence.save(estimator, save)
+        job.console.wrote("model", save)
+    said = f"Completed the files of {folder} by {method} in {job.console.seconds:.1f} s."
+    job.console.done(said, {"input": folder, "method": method, "seed": seed})
 
 
 def apply(
     context: typer.Context,
-    model: o.Model,
-    table: o.Source,
-    output: o.Output = None,
-    force: o.Force = False,
+    model: Model,
+    table: Source,
+    output: Output = None,
+    force: Force = False,
 ) -> None:
     """Complete new rows by a saved model, without fitting it again.
 
@@ -135,36 +226,29 @@ def apply(
       $ polycomplete apply model.skops new.csv -o out.csv
       $ cat new.csv | polycomplete apply model.skops - > out.csv
     """
-    from polycomplete.cli import tables
+    from polycomplete.cli import models, session
 
-    console, options = context.obj
-    output = tables.checked_output(console, table, output, "complete", force=force, model=model)
-    given = tables.read(table, options, console)
-    from polycomplete.cli import completing  # a second: only when the table can be read
-
-    estimator = completing.load_model(model)
-    columns = completing.as_fitted(given, estimator, model)
-    given = replace(given, frame=given.frame.with_columns(columns))
-    frame = tables.learned_from(given, [column.name for column in columns], console)
-    missing = tables.count_missing(given.frame)
-    steps = -(-len(frame) // completing.BLOCK)
-    with console.working(f"completing {missing} cells", steps) as step:
-        made = given.completed(completing.transform(estimator, frame, step))
-    tables.write(made, output, force, console)
-    left = tables.count_missing(made.frame)
-    sentence = f"Completed {missing - left} cells of {len(frame)} rows in {console.seconds:.1f} s"
+    job: Session = context.obj
+    output = job.check_output(table, output, "complete", force=force, model=model)
+    given = job.read(table)
+    estimator = models.load_model(model)
+    columns = models.as_fitted(job, estimator, model)
+    job.table = given = replace(given, frame=given.frame.with_columns(columns))
+    frame = job.seen([column.name for column in columns])
+    missing = session.count_missing(given.frame)
+    with job.console.working(f"completing {missing} cells", len(frame)) as step:
+        made = given.completed(models.transform(estimator, frame, step))
+    job.write(made, output, force)
+    left, seconds = session.count_missing(made.frame), job.console.seconds
     where = ", ".join(column.name for column in made.frame if column.null_count())
-    sentence += f"; {left} are still missing, in {where}." if left else "."
+    said = f"Completed {missing - left} cells of {len(frame)} rows in {seconds:.1f} s"
+    said += f"; {left} are still missing, in {where}." if left else "."
     counts = {"rows": len(frame), "completed": missing - left, "still_missing": left}
-    console.done(sentence, {"model": model} | tables.origin(given) | counts)
+    job.done(said, {"model": model} | counts)
 
 
 def check(
-    context: typer.Context,
-    table: o.Source,
-    rows: o.TriedRows = 300,
-    ids: o.Ids = None,
-    seed: o.Seed = 0,
+    context: typer.Context, table: Source, rows: Rows = 300, ids: Ids = None, seed: Seed = 0
 ) -> None:
     """Look at a table before completing it.
 
@@ -178,34 +262,45 @@ def check(
       $ polycomplete check data.csv --id name --missing -999
       $ polycomplete check data.csv --json > check.json
     """
-    from polycomplete.cli import tables
+    from polycomplete.cli import session
 
-    console, options = context.obj
-    given = tables.read(table, options, console)
-    used = tables.usable(given, ids, console)
-    part = tables.sample(tables.learned_from(given, used, console), rows, seed, console)
+    job: Session = context.obj
+    given = job.read(table, ids)
+    used = job.usable()
+    completed = job.sample(used, rows, seed)
     from polycomplete.cli import trials  # a second: only when the table is a table
 
-    named = [word for name in ids or () for word in ("--id", name)]
-    command = ["polycomplete", "complete", table, *named, *o.spelled(options)]
-    found = trials.measure(part, bool(tables.count_missing(given.frame[used])), seed, console)
-    if found["recommended"]:
-        command += ["--method", found["recommended"]["method"]]
+    found: dict[str, Any] = {"holdout": [], "recommended": None}
+    if session.count_missing(given.frame[used]):
+        found, completed = trials.recommend(completed, seed, job.console)
+        words = [word for name in job.ids for word in ("--id", name)] + _words(job.how)
+        words += ["--method", found["recommended"]["method"]]
+        command = ["polycomplete", "complete", table, *words]
         found["recommended"]["command"] = shlex.join(command)
-    facts = tables.origin(given) | {"ids": ids or [], "used_columns": used}
-    facts |= trials.missing_cells(given, used, found["needed"], ids) | found
-    console.result(facts, *trials.shown(facts))
+    facts = job.origin() | {"ids": job.ids, "used_columns": used}
+    facts |= trials.missing_cells(job, used, completed) | found
+    job.console.result(facts, *trials.shown_check(facts))
+
+
+def _words(how: ReadOptions) -> list[str]:
+    """Return the words of a command line that reads a table likewise, but for the defaults."""
+    words = [word for text in how.missing for word in ("--missing", text)]
+    for name in ("delimiter", "encoding", "decimal", "sheet", "variable"):
+        value = getattr(how, name)
+        if value != getattr(ReadOptions, name):
+            words += [f"--{name}", "tab" if value == "\t" else value]
+    return words if how.header else [*words, "--no-header"]
 
 
 def compare(
     context: typer.Context,
-    table: o.Source,
-    methods: o.Methods = "pmc-w,kfmc,lrmc,mean,knn,iterative,forest",
-    share: o.Share = 0.1,
-    repeats: o.Repeats = 3,
-    rows: o.Rows = 1000,
-    ids: o.Ids = None,
-    seed: o.Seed = 0,
+    table: Source,
+    methods: Methods = "pmc-w,kfmc,lrmc,mean,knn,iterative,forest",
+    share: Share = 0.1,
+    repeats: Repeats = 3,
+    rows: Rows = 1000,
+    ids: Ids = None,
+    seed: Seed = 0,
 ) -> None:
     """Rank methods on your own table, those of scikit-learn included.
 
@@ -219,37 +314,34 @@ def compare(
       $ polycomplete compare data.csv --methods pmc-w,knn,forest --repeats 10
       $ polycomplete compare data.csv --share 0.3 --json > ranking.json
     """
-    from polycomplete.cli import tables
-
-    console, options = context.obj
-    given = tables.read(table, options, console)
-    used = tables.usable(given, ids, console)
-    frame = tables.sample(tables.learned_from(given, used, console), rows, seed, console)
-    words = [word.strip() for word in methods.split(",")]
-    names = o.METHODS if "all" in methods.split(",") else words
+    job: Session = context.obj
+    job.read(table, ids)
+    frame = job.sample(job.usable(), rows, seed)
     from polycomplete.cli import trials  # a second: only when the table is a table
 
-    scores = [trials.Score(name) for name in names]
-    facts = tables.origin(given) | {"rows": len(frame), "share": share, "repeats": repeats}
+    done: list[dict[str, Any]] = []
     try:
-        with console.working("comparing", total=repeats * len(names)) as step:
-            trials.fill(scores, frame, share=share, repeats=repeats, seed=seed, step=step)
+        with job.console.working("comparing", repeats * len(methods)) as step:
+            for trial in trials.evaluate(frame, list(methods), share, repeats, seed):
+                done.append(trial)
+                step(f"{trial['method']} done")
     finally:  # on an interrupt too: what is known is shown
-        if any(one.errors or one.failure for one in scores):
-            found = [one.facts() for one in trials.ranked(scores)]
-            console.result(facts | {"ranking": found}, trials.ranking(found))
+        if done:
+            ranked = trials.ranking(done)
+            facts = {"rows": len(frame), "share": share, "repeats": repeats, "ranking": ranked}
+            job.console.result(job.origin() | facts, trials.shown_ranking(ranked))
 
 
 def classify(
     context: typer.Context,
-    table: o.Source,
-    target: o.Target,
-    output: o.Output = None,
-    confidence: o.Confidence = None,
-    method: o.Method = "pmc-w",
-    ids: o.Ids = None,
-    seed: o.Seed = 0,
-    force: o.Force = False,
+    table: Source,
+    target: Target,
+    output: Output = None,
+    confidence: Confidence = None,
+    method: Method = "pmc-w",
+    ids: Ids = None,
+    seed: Seed = 0,
+    force: Force = False,
 ) -> None:
     """Find the missing labels of a table from its columns of numbers.
 
@@ -258,51 +350,47 @@ def classify(
 
     \b
     Examples:
-      $ polycomplete classify data.csv --target label -o labelled.csv
+      $ polycomplete classify data.csv --target label -o labeled.csv
       $ polycomplete classify data.csv --target label --id name --confidence sure
     """
-    from polycomplete.cli import tables
+    from polycomplete.cli import models
 
-    console, options = context.obj
-    output = tables.checked_output(console, table, output, "classify", force=force)
-    given = tables.read(table, options, console)
-    tables.find(given, [target])
-    if confidence is not None:
-        tables.check_new(given, confidence, "--confidence")
-    frame = tables.numbers(given, [*(ids or ()), target], console)
-    missing = given.frame[target].is_null()
-    labels = tables.learned_from(given, [target], console)[target]
+    job: Session = context.obj
+    output = job.check_output(table, output, "classify", force=force)
+    given = job.read(table, ids)
+    job.find([target])
+    job.check_new(confidence, "--confidence")
+    frame = job.numbers(target)
+    missing, labels = given.frame[target].is_null(), job.seen([target])[target]
     classes = labels.drop_nulls().n_unique()
     if classes < 2:
         where = f"Column {target!r} of {given.name}"
         raise CommandError(f"{where} holds {classes} label; it needs two.")
     if not missing.any():
-        console.note(f"column {target!r} lacks no label.")
-    from polycomplete.cli import completing
-
-    with console.working(f"finding {missing.sum()} labels"):
-        found, sure = completing.classify(frame, labels, method, seed)
+        job.note(f"column {target!r} lacks no label.")
+    with job.console.working(f"finding {missing.sum()} labels"):
+        found, sure = models.classify(frame, labels, method, seed)
     made = given.completed(found.to_frame())
     if confidence is not None:
         made = made.with_column(sure.set(~missing, None).alias(confidence))
-    tables.write(made, output, force, console)
+    job.write(made, output, force)
     new = found.filter(missing)
     counts = dict(new.alias("label").value_counts().sort("label").rows())
     said = ", ".join(f"{count} {label}" for label, count in counts.items()) or "none"
     facts = {"target": target, "rows": len(found), "found": len(new), "labels": counts}
-    console.done(f"Found {len(new)} labels: {said}.", tables.origin(given) | facts)
+    job.done(f"Found {len(new)} labels: {said}.", facts)
 
 
 def cluster(
     context: typer.Context,
-    table: o.Source,
-    clusters: o.Clusters = None,
-    output: o.Output = None,
-    column: o.Column = "cluster",
-    method: o.Method = "pmc-w",
-    ids: o.Ids = None,
-    seed: o.Seed = 0,
-    force: o.Force = False,
+    table: Source,
+    clusters: Clusters = None,
+    output: Output = None,
+    column: Column = "cluster",
+    method: Method = "pmc-w",
+    ids: Ids = None,
+    seed: Seed = 0,
+    force: Force = False,
 ) -> None:
     """Group the rows of a table by the subspaces on which they lie.
 
@@ -315,20 +403,18 @@ def cluster(
       $ polycomplete cluster points.csv -k 3 -o clustered.csv
       $ polycomplete cluster points.csv --id frame --column group
     """
-    from polycomplete.cli import tables
+    from polycomplete.cli import models
 
-    console, options = context.obj
-    output = tables.checked_output(console, table, output, "cluster", force=force)
-    given = tables.read(table, options, console)
-    tables.check_new(given, column, "--column")
-    frame = tables.numbers(given, ids, console)
-    observed = tables.rows_with_numbers(given, frame, ids, console)
-    from polycomplete.cli import completing
-
-    with console.working(f"clustering {observed.sum()} rows"):
-        found, sizes = completing.cluster(frame, observed, clusters, method, seed)
-    tables.write(given.with_column(found.alias(column)), output, force, console)
+    job: Session = context.obj
+    output = job.check_output(table, output, "cluster", force=force)
+    given = job.read(table, ids)
+    job.check_new(column, "--column")
+    frame = job.numbers()
+    observed = job.rows_with_numbers(frame)
+    with job.console.working(f"clustering {observed.sum()} rows"):
+        found, sizes = models.cluster(frame, observed, clusters, method, seed)
+    job.write(given.with_column(found.alias(column)), output, force)
     facts = {"rows": len(frame), "clusters": len(sizes), "sizes": sizes}
     facts |= {"not_clustered": found.null_count()}
     said = f"Found {len(sizes)} clusters of {', '.join(map(str, sizes))} rows."
-    console.done(said, tables.origin(given) | facts)
+    job.done(said, facts)

@@ -7,21 +7,21 @@ import logging
 import os
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import rich.console
-from rich import progress as bars
+from rich import progress
 
-from polycomplete.files.whole import STANDARD_OUTPUT, naming_file
+from polycomplete.io.atomic import STANDARD_OUTPUT, naming_file
 
 #: Exit codes; 0 is success.
 FAILED, MISUSED, UNREADABLE, UNWRITABLE, INTERRUPTED = 1, 2, 3, 4, 130
-#: Tables that go into a file or a pipe are not cut to the usual 80 letters.
-WIDE = 120
-Step = Callable[[str], None]
+#: Called after a step with what comes next, and how many steps it was.
+Step = Callable[..., None]
 
 
 class CommandError(Exception):
@@ -51,7 +51,7 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or f"{type(error).__name__}."
 
 
-class _Stages(logging.Handler):
+class _Messages(logging.Handler):
     """Hands the messages of the library on."""
 
     def __init__(self, tell: Step):
@@ -59,33 +59,15 @@ class _Stages(logging.Handler):
         self.tell = tell
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.tell(record.getMessage())
-
-
-def _dumped(facts: dict[str, Any], encoding: str | None) -> str:
-    """Return JSON, with letters that an encoding lacks written as numbers."""
-    text = json.dumps(facts, ensure_ascii=False, indent=1)
-    try:
-        text.encode(encoding or "utf-8")
-    except UnicodeEncodeError:
-        text = json.dumps(facts, indent=1)
-    return text
+        self.tell(record.getMessage(), 0)
 
 
 @dataclass
 class Console:
     """What a command says, where, and how much of it.
 
-    Attributes
-    ----------
-    quiet, json, debug : bool
-        Neither notes nor progress; the result as JSON; errors with their traceback.
-    notes : list of str
-        What was noted.
-    written : dict
-        From what was written to the name of its file.
-    stage : str
-        What is being done.
+    ``quiet``: neither notes nor progress; ``json``: the result as JSON; ``debug``: errors with
+    their traceback. ``written`` has the names of files by what is in them.
     """
 
     quiet: bool = False
@@ -118,8 +100,7 @@ class Console:
             self.result(facts | self.written)
         elif not self.quiet:
             files = (f"{what.capitalize()}: {path}" for what, path in self.written.items())
-            for line in (sentence, *files):
-                self.error(line)
+            self.error("\n".join([sentence, *files]))
 
     def interrupted(self) -> None:
         """Say how far it came."""
@@ -128,7 +109,7 @@ class Console:
         self.error(f"Interrupted after {self.seconds:.1f} s{stage}; {written} was written.")
 
     def error(self, message: str) -> None:
-        """Write a line to standard error; where that is full or closed, nowhere."""
+        """Write to standard error; where that is full or closed, nowhere."""
         try:
             sys.stderr.write(message + "\n")
             sys.stderr.flush()
@@ -136,50 +117,56 @@ class Console:
             # For all that follows, and for what Python does with it in the end.
             sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", closefd=False)
 
+    @contextmanager
+    def only_noting(self, what: str) -> Iterator[None]:
+        """Only note an error, whatever it is: hours of work must not be lost for it."""
+        try:
+            yield
+        except Exception as error:
+            if self.debug:
+                traceback.print_exception(error)
+            why = one_line(error).rstrip(".")
+            self.note(f"{what} could not be made ({why}); nothing else lacks for it.", always=True)
+
     def result(self, facts: dict[str, Any], *renderings: Any) -> None:
         """Show a result: as JSON, or as something for people to read."""
         with naming_file(STANDARD_OUTPUT):
             if self.json:
                 facts = facts | {"seconds": round(self.seconds, 3), "notes": self.notes}
-                sys.stdout.write(_dumped(facts, sys.stdout.encoding) + "\n")
+                plain = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+                sys.stdout.write(json.dumps(facts, ensure_ascii=plain, indent=1) + "\n")
             else:
-                self._show(*renderings)
+                # In a file or a pipe, tables are not cut to the usual 80 letters. What stands in
+                # square brackets or between colons is somebody's data, not markup.
+                width = None if sys.stdout.isatty() else 120
+                out = rich.console.Console(width=width, highlight=False, markup=False, emoji=False)
+                for one in renderings:
+                    # A line stays one, so that a command in it can be pasted.
+                    out.print(one, soft_wrap=isinstance(one, str))
             sys.stdout.flush()
-
-    def _show(self, *renderings: Any) -> None:
-        # What stands in square brackets or between colons is somebody's data, not markup.
-        width = None if sys.stdout.isatty() else WIDE
-        console = rich.console.Console(width=width, highlight=False, markup=False, emoji=False)
-        for rendering in renderings:
-            # A line stays one, so that a command in it can be pasted.
-            console.print(rendering, soft_wrap=isinstance(rendering, str))
 
     @contextmanager
     def working(self, what: str, total: int | None = None) -> Iterator[Step]:
-        """Show that something goes on, how far it is, and how long it will take if that is known.
-
-        Gives a function to be called after each of the steps with what comes next.
-        """
+        """Show that something goes on, how far it is, and how long it takes if that is known."""
         from polycomplete._messages import listening  # a second: only when there is work
 
         hidden = self.quiet or not sys.stderr.isatty()
-        console = rich.console.Console(stderr=True, quiet=hidden)
-        text = bars.TextColumn(
-            "{task.description}", markup=False
-        )  # what it says may be anybody's data
-        known = [] if total is None else [bars.BarColumn(), bars.TimeRemainingColumn()]
-        columns = [bars.SpinnerColumn(), text, *known, bars.TimeElapsedColumn()]
-        with bars.Progress(*columns, console=console, transient=True, disable=hidden) as progress:
-            task = progress.add_task(what, total=total)
+        known = [] if total is None else [progress.BarColumn(), progress.TimeRemainingColumn()]
+        with progress.Progress(
+            progress.SpinnerColumn(),
+            progress.TextColumn("{task.description}", markup=False),  # it may be anybody's data
+            *known,
+            progress.TimeElapsedColumn(),
+            console=rich.console.Console(stderr=True, quiet=hidden),
+            transient=True,
+            disable=hidden,
+        ) as bar:
+            task = bar.add_task(what, total=total)
             self.stage = what
 
-            def tell(message: str) -> None:
+            def step(message: str, count: int = 1) -> None:
                 self.stage = f"{what}: {message}" if message else what
-                progress.update(task, description=self.stage)
+                bar.update(task, description=self.stage, advance=count)
 
-            def step(message: str) -> None:
-                tell(message)
-                progress.advance(task)
-
-            with listening(_Stages(tell), logging.INFO):
+            with listening(_Messages(step), logging.INFO):
                 yield step

@@ -131,19 +131,15 @@ def _download(name: str) -> Path:
             remote.url, known_hash=remote.sha256, fname=path.name, path=path.parent
         )
     except (ImportError, OSError, ValueError) as error:
+        why = type(error).__name__  # errors of requests are OSErrors and long
+        if not isinstance(error, OSError):
+            why = str(error).rstrip(".") if isinstance(error, ImportError) else "wrong checksum"
         raise FileNotFoundError(
-            f"{path.name} could not be downloaded from {remote.url} ({_reason(error)}); put it "
-            f"into {path.parent} by hand, or give the folder that holds {name} as data_home or by "
+            f"{path.name} could not be downloaded from {remote.url} ({why}); put it into "
+            f"{path.parent} by hand, or give the folder that holds {name} as data_home or by "
             "POLYCOMPLETE_DATA."
         ) from error
     return path
-
-
-def _reason(error: Exception) -> str:
-    """Return in few words why a download failed: errors of requests are OSErrors and long."""
-    if isinstance(error, ImportError):
-        return str(error).rstrip(".")
-    return type(error).__name__ if isinstance(error, OSError) else "wrong checksum"
 
 
 @contextmanager
@@ -158,20 +154,17 @@ def _readable(path: Path, kind: str) -> Iterator[None]:
 
 
 def npz_keys(path: Path) -> list[str]:
-    """Return the names of the arrays in an .npz file, none if there is no file."""
-    if not path.is_file():
-        return []
+    """Return the names of the arrays in an .npz file."""
     with _readable(path, ".npz"), path.open("rb") as file, np.load(file) as opened:
         return list(opened.files)
 
 
 def read_npz(path: Path, *keys: str) -> Arrays:
     """Return the named arrays of an .npz file."""
-    with _readable(path, ".npz"), path.open("rb") as file, np.load(file) as opened:
-        arrays = {key: opened[key] for key in keys if key in opened.files}
-    if lacking := [key for key in keys if key not in arrays]:
+    if lacking := sorted({*keys} - {*npz_keys(path)}):
         raise ValueError(f"{path} lacks {', '.join(lacking)}; get a complete version of the file.")
-    return arrays
+    with _readable(path, ".npz"), path.open("rb") as file, np.load(file) as opened:
+        return {key: opened[key] for key in keys}
 
 
 def read_amc(path: str | os.PathLike[str]) -> Arrays:
@@ -203,33 +196,30 @@ def read_amc(path: str | os.PathLike[str]) -> Arrays:
     ['root.0', 'root.1', 'head.0']
     """
     text = Path(path).read_text(encoding="ascii", errors="replace")
-    names: list[list[str]] = []
-    values: list[list[float]] = []
+    frames: list[list[tuple[str, float]]] = []
     for number, line in enumerate(text.splitlines(), start=1):
         bone, *angles = line.split() or ["#"]
-        if bone[0] in "#:":
-            continue
-        if not angles:  # the number of the next frame
-            names.append([])
-            values.append([])
-            continue
         try:
-            names[-1] += [f"{bone}.{i}" for i in range(len(angles))]
-            values[-1] += map(float, angles)
+            if not angles and bone[0] not in "#:":  # the number of the next frame
+                frames.append([])
+            elif bone[0] not in "#:":
+                frames[-1] += [(f"{bone}.{i}", float(angle)) for i, angle in enumerate(angles)]
         except (IndexError, ValueError) as error:
             raise ValueError(
                 f"{path}, line {number}: {line!r} is not a bone of a frame with its angles; the "
                 "file is damaged, get it again."
             ) from error
-    for frame, found in enumerate(names, start=1):
-        if not found or found != names[0]:
-            raise ValueError(
-                f"{path}: frame {frame} has {len(found)} channels that are not the "
-                f"{len(names[0])} of the first frame; the file is cut off or damaged, get it again."
-            )
-    if not names:
+    if not frames:
         raise ValueError(f"{path} holds no frames; get the file again.")
-    return {"X": np.array(values).T, "dof_names": np.array(names[0])}
+    names = [name for name, _ in frames[0]]
+    for number, frame in enumerate(frames, start=1):
+        if not frame or [name for name, _ in frame] != names:
+            raise ValueError(
+                f"{path}: frame {number} has {len(frame)} channels that are not the {len(names)} "
+                "of the first frame; the file is cut off or damaged, get it again."
+            )
+    X = np.array([[angle for _, angle in frame] for frame in frames]).T
+    return {"X": X, "dof_names": np.array(names)}
 
 
 def read_mocap(path: Path) -> Arrays:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -55,10 +55,9 @@ def load_mice_protein(*, data_home: Folder = None) -> Bunch:
     ...     load_mice_protein(data_home=home).target
     array([1, 0])
     """
-    keys = "X y feature_names class_names mouse_id"
-    z = _uci(data_home, "mice_protein", keys, fetch.read_mice, "Data_Cortex_Nuclear.xls")
+    keys, files = "X y feature_names class_names mouse_id", ["Data_Cortex_Nuclear.xls"]
     descr = "Mice protein expression, UCI."
-    return _table(z, z["class_names"].tolist(), "mice_protein", descr, "mouse_id")
+    return _uci(data_home, "mice_protein", descr, keys, fetch.read_mice, files)
 
 
 def load_dermatology(*, data_home: Folder = None) -> Bunch:
@@ -80,9 +79,9 @@ def load_dermatology(*, data_home: Folder = None) -> Bunch:
     Traceback (most recent call last):
     FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
-    keys = "X y feature_names class_names"
-    z = _uci(data_home, "dermatology", keys, fetch.read_dermatology, "dermatology.data")
-    return _table(z, z["class_names"].tolist(), "dermatology", "Dermatology, UCI.")
+    keys, files = "X y feature_names class_names", ["dermatology.data"]
+    descr = "Dermatology, UCI."
+    return _uci(data_home, "dermatology", descr, keys, fetch.read_dermatology, files)
 
 
 def load_shuttle(*, data_home: Folder = None) -> Bunch:
@@ -104,9 +103,9 @@ def load_shuttle(*, data_home: Folder = None) -> Bunch:
     Traceback (most recent call last):
     FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
-    keys = "X y class_names is_test"
-    z = _uci(data_home, "shuttle", keys, fetch.read_shuttle, "shuttle.trn.Z", "shuttle.tst")
-    return _table(z, z["class_names"].tolist(), "shuttle", "Statlog shuttle, UCI.", "is_test")
+    keys, files = "X y class_names is_test", ["shuttle.trn.Z", "shuttle.tst"]
+    descr = "Statlog shuttle, UCI."
+    return _uci(data_home, "shuttle", descr, keys, fetch.read_shuttle, files)
 
 
 def load_satimage(*, data_home: Folder = None) -> Bunch:
@@ -128,10 +127,9 @@ def load_satimage(*, data_home: Folder = None) -> Bunch:
     Traceback (most recent call last):
     FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
-    z = _uci(data_home, "satimage", "X y is_test", fetch.read_satimage, "sat.trn", "sat.tst")
-    # Code 6 (mixed soils) does not occur in the data, so 7 is the sixth class.
-    z["y"] = np.where(z["y"] == 7, 6, z["y"])
-    return _table(z, _SOILS, "satimage", "Statlog Landsat satellite, UCI.", "is_test")
+    keys, files = "X y is_test", ["sat.trn", "sat.tst"]
+    descr = "Statlog Landsat satellite, UCI."
+    return _uci(data_home, "satimage", descr, keys, fetch.read_satimage, files)
 
 
 def list_hopkins155(*, data_home: Folder = None) -> list[str]:
@@ -309,18 +307,32 @@ def load_tabular(name: str, *, data_home: Folder = None) -> Bunch:
     return Bunch(data=data, target=_of_length(file, z, "y", len(data)), DESCR=f"Table {name}.")
 
 
-def _uci(home: Folder, name: str, keys: str, read: Reader, *originals: str) -> Arrays:
+def _uci(
+    home: Folder, name: str, descr: str, keys: str, read: Reader, originals: list[str]
+) -> Bunch:
+    """Load a table with class codes 1, 2, ...; the target counts from 0, to index the names."""
     raw = [f"{name}/raw/{file}" for file in originals]
-    return _arrays(home, [f"{name}/{name}.npz"], keys, read, *raw)
+    z = _arrays(home, [f"{name}/{name}.npz"], keys, read, *raw)
+    if name == "satimage":  # code 6 (mixed soils) does not occur, so that 7 is the sixth class
+        z |= {"y": np.where(z["y"] == 7, 6, z["y"]), "class_names": np.array(_SOILS)}
+    data, names = _as_matrix(name, z.pop("X")), z.pop("class_names").tolist()
+    features = _of_length(name, z, "feature_names", data.shape[1]) if "feature_names" in z else None
+    target = _of_length(name, z, "y", len(data)).astype(np.int64) - 1
+    if target.size and not 0 <= target.min() <= target.max() < len(names):
+        raise ValueError(f"{name} has class codes outside 1 to {len(names)}; get the file again.")
+    extra = {"mouse_id", "is_test"} & z.keys()
+    return Bunch(
+        data=data,
+        target=target,
+        target_names=list(map(str, names)),
+        feature_names=None if features is None else features.tolist(),
+        DESCR=descr,
+        **{key: _of_length(name, z, key, len(data)) for key in extra},
+    )
 
 
 def _arrays(
-    home: Folder,
-    prepared: Sequence[str],
-    keys: str,
-    read: Reader,
-    *originals: str,
-    url: str = "",
+    home: Folder, prepared: list[str], keys: str, read: Reader, *originals: str, url: str = ""
 ) -> Arrays:
     """Return the named arrays of a prepared file, else read the originals."""
     paths = find(home, *[(file,) for file in prepared], originals, url=url)
@@ -331,29 +343,10 @@ def _collected(home: Folder) -> dict[str, list[str]]:
     """Return the prepared files that hold each sequence of Hopkins 155."""
     found = defaultdict(list)
     for file, folder in product(_HOPKINS, folders(home)):
-        for key in fetch.npz_keys(folder / file):
-            found[key.rpartition("__")[0]].append(file)
+        if (folder / file).is_file():
+            for key in fetch.npz_keys(folder / file):
+                found[key.rpartition("__")[0]].append(file)
     return found
-
-
-def _table(z: Arrays, names: Sequence[str], file: str, descr: str, *extra: str) -> Bunch:
-    """Table with class codes 1, 2, ...; the target counts from 0, so that it indexes the names."""
-    data = _as_matrix(file, z["X"])
-    target = _of_length(file, z, "y", len(data)).astype(np.int64) - 1
-    if target.size and not 0 <= target.min() <= target.max() < len(names):
-        raise ValueError(f"{file} has class codes outside 1 to {len(names)}; get the file again.")
-    features = None
-    if "feature_names" in z:
-        features = _of_length(file, z, "feature_names", data.shape[1]).tolist()
-    more = {key: _of_length(file, z, key, len(data)) for key in extra}
-    return Bunch(
-        data=data,
-        target=target,
-        target_names=[str(name) for name in names],
-        feature_names=features,
-        DESCR=descr,
-        **more,
-    )
 
 
 def _as_matrix(file: str, X: NDArray[Any]) -> NDArray[np.float64]:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
 Labels = NDArray[np.int64]
-Seed = int | np.random.Generator | None
+Rng = np.random.Generator
+Seed = int | Rng | None
 
 
 def make_polynomial_manifold(
@@ -70,7 +71,7 @@ def make_polynomial_manifold(
     """
     _check_positive(n_features=n_features, n_dims=n_dims, degree=degree)
 
-    def surface(count: int, rng: np.random.Generator) -> Matrix:
+    def surface(count: int, rng: Rng) -> Matrix:
         coefficients = rng.standard_normal((degree, n_features, n_dims))
         coefficients[1:] *= 0.5
         Z = rng.uniform(-1, 1, (n_dims, count))
@@ -128,7 +129,7 @@ def make_union_of_subspaces(
     if dim > n_features:
         raise ValueError(f"dim={dim} exceeds n_features={n_features}; lower dim.")
 
-    def subspace(count: int, rng: np.random.Generator) -> Matrix:
+    def subspace(count: int, rng: Rng) -> Matrix:
         basis = np.linalg.qr(rng.standard_normal((n_features, dim))).Q
         return rng.standard_normal((count, dim)) @ basis.T
 
@@ -137,11 +138,7 @@ def make_union_of_subspaces(
 
 
 def _stack(
-    draw: Callable[[int, np.random.Generator], Matrix],
-    n_samples: int,
-    n_parts: int,
-    noise: float,
-    random_state: Seed,
+    draw: Callable[[int, Rng], Matrix], n_samples: int, n_parts: int, noise: float, seed: Seed
 ) -> tuple[Matrix, Labels]:
     """Draw each part in turn, put them below one another and add the noise."""
     if not 1 <= n_parts <= n_samples:
@@ -150,13 +147,12 @@ def _stack(
         )
     if not noise >= 0:
         raise ValueError(f"noise={noise} must not be negative.")
-    rng = np.random.default_rng(random_state)
-    sizes = np.full(n_parts, n_samples // n_parts)
-    sizes[: n_samples % n_parts] += 1
-    X = np.vstack([draw(int(size), rng) for size in sizes])
+    rng = np.random.default_rng(seed)
+    labels = np.sort(np.arange(n_samples, dtype=np.int64) % n_parts)
+    X = np.vstack([draw(int(size), rng) for size in np.bincount(labels)])
     if noise:
         X += noise * np.sqrt(np.mean(X**2)) * rng.standard_normal(X.shape)
-    return X, np.repeat(np.arange(n_parts, dtype=np.int64), sizes)
+    return X, labels
 
 
 def _check_positive(**numbers: int) -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from polycomplete._optional import need
-from polycomplete.files.whole import written_whole
+from polycomplete.io.atomic import written_whole
 from polycomplete.report import findings
 from polycomplete.report.findings import LETTERS, clean
 from polycomplete.report.summary import summarize

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import loadmat, savemat
 
-from polycomplete import files
-from polycomplete.files import Reading, TableFileError, read_table, write_table, written_whole
-from polycomplete.files.text import read_text, write_text
+from polycomplete import io as files
+from polycomplete.io import ReadOptions, TableFileError, read_table, write_table, written_whole
+from polycomplete.io.text import read_text, write_text
 
 FRAME = pl.DataFrame({"size": [1.5, None, 3.0], "colour": ["red", "blue", None]})
 SUFFIXES = ["csv", "tsv", "txt", "parquet", "arrow", "feather", "xlsx"]
@@ -105,7 +105,7 @@ def test_a_file_is_written_as_it_was_read(tmp_path):
 def test_line_ends_and_marks_stay(tmp_path, newline, encoding, bytes_in_order, mark, header):
     text = mark + newline.join([header, "1.50;ä", ";ü", ""])
     path = put(tmp_path, "a.csv", text.encode(bytes_in_order))
-    table = read_table(path, Reading(encoding=encoding))
+    table = read_table(path, ReadOptions(encoding=encoding))
     assert table.frame["b"].to_list() == ["ä", "ü"]
     filled = table.completed(pl.DataFrame({table.frame.columns[0]: [0.0, 2.5]}))
     write_table(filled, path, force=True)
@@ -119,16 +119,18 @@ def test_a_delimiter_between_quotation_marks_is_none(tmp_path):
 
 
 def test_a_long_header_keeps_its_line_end(tmp_path):
-    names = [f"a column with a long name, {j}" for j in range(5000)]
+    names = [f"a column with a long name, {j} {'x' * 300}" for j in range(500)]
     content = ";".join(names) + "\r\n" + ";".join("1" for _ in names) + "\r\n"
     path = put(tmp_path, "a.csv", content)
-    write_table(read_table(path, Reading(delimiter=";")), path, force=True)
+    write_table(read_table(path, ReadOptions(delimiter=";")), path, force=True)
     assert (tmp_path / "a.csv").read_bytes() == content.encode()
 
 
 def test_another_encoding_goes_in_and_out(tmp_path):
     content = "Name;Größe\nBär;1,5\nElch;\n".encode("latin-1")
-    table = read_table(put(tmp_path, "a.csv", content), Reading(encoding="latin-1", decimal=","))
+    table = read_table(
+        put(tmp_path, "a.csv", content), ReadOptions(encoding="latin-1", decimal=",")
+    )
     assert table.frame.rows() == [("Bär", 1.5), ("Elch", None)]
     write_table(table.completed(pl.DataFrame({"Größe": [0.0, 2.75]})), str(tmp_path / "b.csv"))
     expected = "Name;Größe\nBär;1,5\nElch;2,75\n".encode("latin-1")
@@ -150,7 +152,7 @@ def test_text_becomes_another_kind_and_the_other_way_round(tmp_path):
 
 def test_missing_cells_have_many_names(tmp_path):
     path = put(tmp_path, "a.csv", "a,b\nNA,?\n, N/A\nnan,x\n-999.0,-999\n5,none\n")
-    table = read_table(path, Reading(missing=("-999", "none")))
+    table = read_table(path, ReadOptions(missing=("-999", "none")))
     assert table.frame["a"].to_list() == [None, None, None, None, 5]
     assert table.frame["b"].to_list() == [None, None, "x", None, None]
 
@@ -189,19 +191,19 @@ def test_one_sheet_of_an_excel_file_is_read_and_keeps_its_name(tmp_path):
         for name, value in (("May", 1.0), ("June 2", 2.0)):
             pd.DataFrame({"a": [value, None]}).to_excel(book, sheet_name=name, index=False)
         book.book.add_worksheet("none")
-    first, second = read_table(path), read_table(path, Reading(sheet="June 2"))
+    first, second = read_table(path), read_table(path, ReadOptions(sheet="June 2"))
     assert (first.frame["a"][0], first.sheet, first.other_sheets) == (1, "May", ("June 2", "none"))
     assert (second.frame["a"][0], second.other_sheets) == (2, ("May", "none"))
     write_table(second, out)
-    assert read_table(out, Reading(sheet="June 2")).frame.equals(second.frame)
+    assert read_table(out, ReadOptions(sheet="June 2")).frame.equals(second.frame)
     with pytest.raises(TableFileError, match=r"a.xlsx holds no sheet 'July'; it has 'May', 'Ju"):
-        read_table(path, Reading(sheet="July"))
+        read_table(path, ReadOptions(sheet="July"))
     with pytest.raises(TableFileError, match=r"a\.xlsx is empty"):
-        read_table(path, Reading(sheet="none"))
+        read_table(path, ReadOptions(sheet="none"))
     FRAME.write_parquet(tmp_path / "a.parquet")
     for other in (put(tmp_path, "a.csv", "a\n1\n"), str(tmp_path / "a.parquet")):
         with pytest.raises(TableFileError, match=r"has no sheets; leave out --sheet"):
-            read_table(other, Reading(sheet="May"))
+            read_table(other, ReadOptions(sheet="May"))
 
 
 def test_a_first_column_without_a_name_stays_so(tmp_path):
@@ -226,10 +228,10 @@ def test_nan_is_missing_however_it_is_written(tmp_path):
 
 def test_a_number_can_stand_for_missing_in_every_kind_of_file(tmp_path):
     np.save(tmp_path / "a.npy", np.array([[1, -9], [2, 3]]))
-    table = read_table(str(tmp_path / "a.npy"), Reading(missing=("-9",)))
+    table = read_table(str(tmp_path / "a.npy"), ReadOptions(missing=("-9",)))
     assert table.frame.rows() == [(1, None), (2, 3)]
     pl.DataFrame({"a": [1, -9]}).write_parquet(tmp_path / "a.parquet")
-    table = read_table(str(tmp_path / "a.parquet"), Reading(missing=("-9",)))
+    table = read_table(str(tmp_path / "a.parquet"), ReadOptions(missing=("-9",)))
     assert table.frame.rows() == [(1,), (None,)]
 
 
@@ -273,7 +275,7 @@ def test_days_in_text_are_days(tmp_path):
 
 def test_a_file_without_a_header_gets_none(tmp_path):
     path = put(tmp_path, "iris.data", "5.1,setosa\n,setosa\n")
-    table = read_table(path, Reading(header=False))
+    table = read_table(path, ReadOptions(header=False))
     assert table.frame.columns == ["column 1", "column 2"]
     write_table(table.completed(pl.DataFrame({"column 1": [0.0, 4.9]})), str(tmp_path / "b.csv"))
     assert (tmp_path / "b.csv").read_text() == "5.1,setosa\n4.9,setosa\n"
@@ -303,7 +305,7 @@ def test_blank_lines_of_one_column_are_missing_cells(tmp_path):
     full = table.completed(pl.DataFrame({"a": [0.0, 7, 8, 9, 0]}))
     write_table(full, str(tmp_path / "c.csv"))
     assert (tmp_path / "c.csv").read_text() == "a\n1\n7\n8\n9\n2\n"
-    table = read_table(put(tmp_path, "d.csv", "\n1\n\n2"), Reading(header=False))
+    table = read_table(put(tmp_path, "d.csv", "\n1\n\n2"), ReadOptions(header=False))
     assert table.frame["column 1"].to_list() == [None, 1, None, 2]
 
 
@@ -319,10 +321,9 @@ def test_any_text_survives(rows):
     frame = pl.DataFrame(kept, schema={"a": pl.String, "b": pl.String}, orient="row")
     first, second = io.BytesIO(), io.BytesIO()
     write_text(files.Table("memory", frame), first)
-    first.seek(0)
     if not kept:
         return
-    table = read_text(first, "a.csv")
+    table = read_text(first.getvalue(), "a.csv", ReadOptions())
     assert table.texts.rows() == kept
     write_text(table, second)
     assert first.getvalue() == second.getvalue()
@@ -356,14 +357,16 @@ def test_one_array_of_several_is_read_and_the_others_are_kept(tmp_path):
         with pytest.raises(TableFileError, match=r"3 arrays \(A, B, note\) and none called X; cho"):
             read_table(path)
         with pytest.raises(TableFileError, match="none called C"):
-            read_table(path, Reading(variable="C"))
-        table = read_table(path, Reading(variable="A"))
+            read_table(path, ReadOptions(variable="C"))
+        table = read_table(path, ReadOptions(variable="A"))
         assert table.frame.rows() == [(1, None), (3, 4)]
         write_table(table.completed(pl.DataFrame({"column 2": [2.0, 9.0]})), out)
-        assert read_table(out, Reading(variable="A")).frame.rows() == [(1, 2), (3, 4)]
-        assert read_table(out, Reading(variable="B")).frame.rows() == [tuple(r) for r in np.eye(3)]
+        assert read_table(out, ReadOptions(variable="A")).frame.rows() == [(1, 2), (3, 4)]
+        assert read_table(out, ReadOptions(variable="B")).frame.rows() == [
+            tuple(r) for r in np.eye(3)
+        ]
     with pytest.raises(TableFileError, match="leave out --variable"):
-        read_table(put(tmp_path, "a.csv", "a\n1\n"), Reading(variable="A"))
+        read_table(put(tmp_path, "a.csv", "a\n1\n"), ReadOptions(variable="A"))
 
 
 def test_new_files_of_matlab_are_refused_with_the_remedy(tmp_path):
@@ -395,8 +398,8 @@ def test_archives_of_several_arrays_need_an_x(tmp_path):
 def test_options_and_paths_that_make_no_sense(tmp_path):
     path = put(tmp_path, "a.csv", "a,b\n1,2\n")
     for how, says in {
-        Reading(delimiter="ab"): "delimiter must be one letter",
-        Reading(encoding="klingon"): "There is no encoding 'klingon'",
+        ReadOptions(delimiter="ab"): "delimiter must be one letter",
+        ReadOptions(encoding="klingon"): "There is no encoding 'klingon'",
     }.items():
         with pytest.raises(TableFileError, match=says):
             read_table(path, how)
@@ -461,7 +464,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path, monkeypatch, suffix, 
 def test_an_interrupt_leaves_nothing_half_written(tmp_path):
     program = (
         "import sys, time\n"
-        "from polycomplete.files import written_whole\n"
+        "from polycomplete.io import written_whole\n"
         "with written_whole(sys.argv[1]) as file:\n"
         "    file.write(b'half'); file.flush(); sys.stdout.write('go'); sys.stdout.flush()\n"
         "    time.sleep(60)\n"

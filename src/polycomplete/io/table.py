@@ -36,7 +36,7 @@ def polars() -> ModuleType:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """What a reader has to be told where a file does not speak for itself.
 
     ``delimiter`` (None for the usual, or what the header suggests), ``encoding``, ``decimal`` and
@@ -57,9 +57,6 @@ class Reading:
     def markers(self) -> tuple[str, ...]:
         """All that stands for a missing cell."""
         return (*MARKERS, *self.missing)
-
-
-PLAIN = Reading()
 
 
 @dataclass(frozen=True)
@@ -88,8 +85,8 @@ class Table:
         The file, for messages.
     frame : polars DataFrame
         Numbers and text, null where a cell is missing.
-    form : str
-        The kind of file: "csv", "parquet", ...
+    kind : str
+        That of the file: "csv", "parquet", ...
     texts : polars DataFrame or None
         The cells of a text file as they stand there.
     dialect : Dialect
@@ -120,7 +117,7 @@ class Table:
 
     name: str
     frame: Any
-    form: str = "csv"
+    kind: str = "csv"
     texts: Any = None
     dialect: Dialect = field(default_factory=Dialect)
     lines: array[int] | None = None
@@ -138,14 +135,14 @@ class Table:
 
     def place(self, row: int, column: str) -> str:
         """Say where a cell is, as somebody who looks into the file would."""
-        word, labels = self.rows
-        return f"{self.name}, {word} {labels[row]}, column {column!r}"
+        word, numbers = self.rows
+        return f"{self.name}, {word} {numbers[row]}, column {column!r}"
 
     @property
-    def rows(self) -> tuple[str, array[int]]:
+    def rows(self) -> tuple[str, Sequence[int]]:
         """What rows are called, and the number of each: lines of a text file, or rows from 1."""
         if self.lines is None:
-            return "row", array("q", range(1, len(self.frame) + 1))
+            return "row", range(1, len(self.frame) + 1)
         return "line", self.lines
 
     def text_of(self, name: str) -> Any:
@@ -249,13 +246,15 @@ def meaning(
     if column.dtype.is_float():
         column = column.fill_nan(None)
     if column.dtype.is_numeric():
-        signs = [number for number in map(_number, markers) if number is not None]
-        column = blanked(column, column.cast(pl.Float64).is_in(signs))
+        signs = pl.Series(markers, dtype=pl.String).cast(pl.Float64, strict=False).drop_nulls()
+        column = blanked(column, column.cast(pl.Float64).is_in(signs.to_list()))
     return column
 
 
 def without(column: Any, texts: Sequence[str]) -> Any:
-    """Return a column of text, null where a cell is one of some texts, in whatever letters."""
+    """Return a column, null where a cell of text is one of some texts, in whatever letters."""
+    if column.dtype != polars().String:
+        return column
     return blanked(column, column.str.strip_chars().str.to_lowercase().is_in(list(texts)))
 
 
@@ -285,13 +284,6 @@ def _parsed(plain: Any, decimal: str) -> Any:
     else:
         found = plain.str.replace(decimal, ".", literal=True).cast(polars().Float64, strict=False)
     return found if found.null_count() == plain.null_count() else None
-
-
-def _number(marker: str) -> float | None:
-    try:
-        return float(marker)
-    except ValueError:
-        return None
 
 
 def _marked(given: Any, read: Any) -> dict[str, int]:

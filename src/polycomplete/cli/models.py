@@ -1,0 +1,116 @@
+"""Estimators as the commands use them: made by name, fitted, loaded, and given their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import polycomplete
+from polycomplete import persistence as persistence
+from polycomplete.cli.console import UNREADABLE, CommandError
+from polycomplete.cli.session import Session
+from polycomplete.io.table import UNKNOWN, without
+
+
+def method_of(name: str, seed: int) -> Any:
+    """Return the method of a name, which completes a matrix."""
+    try:
+        return polycomplete.methods.get(name, random_state=seed)
+    except TypeError:  # nothing about it is random
+        return polycomplete.methods.get(name)
+
+
+def completer_of(name: str, seed: int) -> polycomplete.TableCompleter:
+    """Return what completes a table by the method of a name."""
+    method = method_of(name, seed)
+    return polycomplete.TableCompleter(method, handle_unknown="missing", random_state=seed)
+
+
+def as_matrix(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return columns of numbers as floats, NaN where missing, as any imputer takes them."""
+    single = all(dtype == pl.Float32 for dtype in frame.dtypes)
+    return frame.cast(pl.Float32 if single else pl.Float64).fill_null(float("nan"))
+
+
+def load_model(path: str) -> Any:
+    """Load what completes further rows."""
+    try:
+        estimator = polycomplete.load(path)
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}.", UNREADABLE) from None
+    if not hasattr(estimator, "transform") or not hasattr(estimator, "n_features_in_"):
+        name = type(estimator).__name__
+        raise CommandError(f"{path} holds a {name}, which does not complete rows.", UNREADABLE)
+    return estimator
+
+
+def as_fitted(job: Session, estimator: Any, model: str) -> list[pl.Series]:
+    """Return the columns that a model knows, as what it knows them."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        width = job.table.frame.width
+        if width != estimator.n_features_in_:
+            raise CommandError(
+                f"{job.table.name} has {width} columns, and {model} was fitted to "
+                f"{estimator.n_features_in_} without names; leave out the others."
+            )
+        names = job.table.frame.columns
+    kinds = {column.name: column.kind for column in getattr(estimator, "schema_", [])}
+    return [_as_kind(job, name, kinds.get(name, "numeric")) for name in job.find(map(str, names))]
+
+
+def _as_kind(job: Session, name: str, kind: str) -> pl.Series:
+    """Return a column as the model takes it; say where it is something else."""
+    if kind in ("categorical", "ordered"):
+        return job.table.text_of(name)
+    column = without(job.table.frame[name], UNKNOWN)  # among numbers, these are missing cells
+    if kind not in ("numeric", "integer") or column.dtype.is_numeric():
+        return column
+    numbers = column.cast(pl.Float64, strict=False)
+    odd = (numbers.is_null() & column.is_not_null()).arg_true()
+    if len(odd):
+        where, text = job.table.place(int(odd[0]), name), column[int(odd[0])]
+        raise CommandError(f"{where}: {text!r} is not a number.", UNREADABLE)
+    return numbers
+
+
+def transform(estimator: Any, frame: pl.DataFrame, step: Callable[..., None]) -> pl.DataFrame:
+    """Complete new rows, block by block; say after each how far it is."""
+    parts: list[pl.DataFrame] = []
+    of_table = isinstance(estimator, polycomplete.TableCompleter)
+    for part in frame.iter_slices(4096):
+        found = estimator.transform(part if of_table else as_matrix(part))
+        if not isinstance(found, pl.DataFrame):
+            found = pl.DataFrame(found, schema=frame.columns, orient="row")
+        parts.append(found)
+        step(f"{sum(map(len, parts))} of {len(frame)} rows", len(part))
+    return pl.concat(parts)
+
+
+def classify(
+    frame: pl.DataFrame, labels: pl.Series, method: str, seed: int
+) -> tuple[pl.Series, pl.Series]:
+    """Return the labels of all rows, and their probabilities."""
+    named = {str(one): one for one in labels.drop_nulls().unique()}
+    texts = [None if one is None else str(one) for one in labels]
+    classifier = polycomplete.TransductiveClassifier(method_of(method, seed), random_state=seed)
+    classifier.fit(as_matrix(frame), texts)
+    answers = [named[str(one)] for one in classifier.transduction_]
+    sure = pl.Series(classifier.label_distributions_.max(axis=1))
+    return pl.Series(labels.name, answers, labels.dtype), sure
+
+
+def cluster(
+    frame: pl.DataFrame, observed: pl.Series, clusters: int | None, method: str, seed: int
+) -> tuple[pl.Series, list[int]]:
+    """Return the number of each observed row's cluster, from 1, and how many rows each has."""
+    completer = method_of(method, seed)
+    clusterer = polycomplete.SubspaceClusterer(
+        clusters or "auto", completer=completer, random_state=seed
+    )
+    labels = clusterer.fit(as_matrix(frame.filter(observed))).labels_
+    numbers = pl.Series([None] * len(frame), dtype=pl.Int64)
+    return numbers.scatter(observed.arg_true(), labels + 1), np.bincount(labels).tolist()

@@ -1,0 +1,283 @@
+"""A command's work on one table: reading it, choosing its columns, checking paths, writing."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from polycomplete.cli.console import MISUSED, CommandError, Console
+from polycomplete.io import KINDS, kind_of, read_table, write_table
+from polycomplete.io.atomic import refuse_taken, written_whole
+from polycomplete.io.table import SIGNS, UNKNOWN, ReadOptions, Table, without
+
+#: A column with more different texts than this holds names, not categories.
+MOST_TEXTS = 50
+
+
+class Session:
+    """What a command reads, uses, says and writes.
+
+    ``console`` speaks; ``how`` says how tables are read; ``table`` is the one that was read, and
+    ``ids`` those of its columns that the user wants left alone.
+    """
+
+    table: Table
+    ids: list[str]
+
+    def __init__(self, console: Console, how: ReadOptions):
+        self.console, self.how = console, how
+
+    # Reading
+
+    def read(self, path: str, ids: Sequence[str] | None = None) -> Table:
+        """Read a table; note which sheets are left out, and which texts are read as missing."""
+        self.table = table = read_table(path, self.how)
+        if table.other_sheets:
+            others = ", ".join(map(repr, table.other_sheets))
+            self.note(f"sheet {table.sheet!r} is used, and not {others}; --sheet takes another.")
+        guessed = {  # nobody said that they are
+            text: count
+            for text, count in self._read_as_missing().items()
+            if text.lower() in (*SIGNS, *UNKNOWN) and text not in self.how.markers
+        }
+        if guessed:
+            cells = ", ".join(f"{text!r} ({count})" for text, count in guessed.items())
+            names = [name for name, texts in table.marked.items() if guessed.keys() & texts.keys()]
+            self.note(f"cells read as missing: {cells}; in {first_of(names)}.")
+        self.ids = self.find(ids or ())
+        return table
+
+    def note(self, message: str) -> None:
+        """Say something worth knowing."""
+        self.console.note(message)
+
+    def done(self, sentence: str, facts: dict[str, Any]) -> None:
+        """Say that the work is done; with ``--json`` the facts, and where the table came from."""
+        self.console.done(sentence, self.origin() | facts)
+
+    def origin(self) -> dict[str, Any]:
+        """Return where the table came from and what was read as missing."""
+        sheet = {} if self.table.sheet is None else {"sheet": self.table.sheet}
+        return {"input": self.table.name, **sheet, "read_as_missing": self._read_as_missing()}
+
+    def _read_as_missing(self) -> dict[str, int]:
+        """Return how often each text was read as missing, the most frequent first."""
+        total: Counter[str] = Counter()
+        for texts in self.table.marked.values():
+            total.update(texts)
+        return dict(total.most_common())
+
+    def rows(self) -> tuple[str, Any]:
+        """Return what rows are called, and their labels: the only id, if unique, or numbers."""
+        if len(self.ids) == 1 and self.ids[0]:
+            column = self.table.text_of(self.ids[0])
+            if not column.null_count() and column.n_unique() == len(column):
+                return self.ids[0], column
+        return self.table.rows
+
+    # Columns
+
+    def find(self, names: Iterable[str]) -> list[str]:
+        """Return names of columns; raise where the table has no such column."""
+        known, names = self.table.frame.columns, list(names)
+        for name in names:
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else f"; it has {first_of(known)}."
+                raise CommandError(f"{self.table.name} has no column {name!r}{hint}")
+        return names
+
+    def check_new(self, name: str | None, option: str) -> None:
+        """Raise where the table has a column of that name; the option gives another name."""
+        if name in self.table.frame.columns:
+            said = f"{self.table.name} has a column {name!r} already; give another name by {option}"
+            raise CommandError(f"{said}.", MISUSED)
+
+    def usable(self, *others: str) -> list[str]:
+        """Return the columns that can be used, the ids and others aside; note why not the rest."""
+        left, used = {*self.ids, *others}, []
+        if "" not in left and _is_index(self.table.frame.to_series(0)):
+            self.note("the first column has no name and numbers the rows; it is left alone.")
+            left.add("")
+        for column in self.table.frame:
+            if column.name in left:
+                continue
+            why = _why_unusable(column)
+            if why is not None:
+                self.note(f"column {column.name!r} {why}.")
+                continue
+            used.append(column.name)
+            if _has_commas(column):
+                self.note(f"column {column.name!r} is taken for text; is --decimal , missing?")
+        if not used:
+            raise CommandError(f"{self.table.name} has no column that can be completed.")
+        return used
+
+    def numbers(self, *others: str) -> pl.DataFrame:
+        """Return the usable columns of numbers; note which others are left alone."""
+        frame = self.table.frame[self.usable(*others)]
+        odd = [column.name for column in frame if not column.dtype.is_numeric()]
+        if odd:
+            self.note(f"columns without numbers are left alone: {first_of(odd)}.")
+        if len(odd) == frame.width:
+            raise CommandError(f"{self.table.name} has no column of numbers.")
+        return frame[[name for name in frame.columns if name not in odd]]
+
+    def rows_with_numbers(self, frame: pl.DataFrame) -> pl.Series:
+        """Return which rows have a number; note which have none."""
+        observed = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series()
+        if observed.sum() < 2:
+            said = f"{observed.sum()} rows have a number; clustering needs two."
+            raise CommandError(f"{self.table.name}: {said}")
+        empty = (~observed).arg_true()
+        if len(empty):
+            word, labels = self.rows()
+            first = first_of((labels[i] for i in empty), 5)
+            self.note(f"rows without any number get no cluster: {len(empty)} ({word} {first}).")
+        return observed
+
+    def seen(self, names: Sequence[str]) -> pl.DataFrame:
+        """Return columns as a method sees them: words such as "unknown" are missing there.
+
+        So no cell is ever completed by such a word, and where one stands it stays.
+        """
+        frame = self.table.frame[names]
+        known = [without(column, UNKNOWN) for column in frame]
+        for column, less in zip(frame, known, strict=True):
+            stay = less.null_count() - column.null_count()
+            if stay and column.null_count():
+                texts = column.filter(less.is_null()).drop_nulls().str.strip_chars()
+                words = " or ".join(map(repr, sorted(set(texts))))
+                self.note(
+                    f"column {column.name!r}: nothing is completed by {words}; such cells ({stay}) "
+                    "stay as they are."
+                )
+        return frame.with_columns(known)
+
+    def sample(self, names: Sequence[str], rows: int, seed: int) -> pl.DataFrame:
+        """Return some rows of a large table as a method sees them, all of a small one."""
+        frame = self.seen(names)
+        if len(frame) <= rows:
+            return frame
+        self.note(f"{rows} of {len(frame)} rows are used, drawn at random (--rows).")
+        return frame[np.sort(np.random.default_rng(seed).choice(len(frame), rows, replace=False))]
+
+    # Writing
+
+    def check_output(
+        self, source: str, output: str | None, word: str, *others: str | None,
+        force: bool, model: str | None = None,
+    ) -> str:  # fmt: skip
+        """Return where the table goes; raise where a result could not be written.
+
+        Better before hours of work than after. Of what is read, only the table that is written may
+        replace ``source``, and nothing ``model``.
+        """
+        output, rest = output or _beside(source, word), [name for name in others if name]
+        if self.console.json and output == "-":
+            said = "--json and the table both go to standard output; use -o FILE."
+            raise CommandError(said, MISUSED)
+        if output != "-" and kind_of(output) is None:
+            said = f"{output} does not say what kind of table to write; let its name end in one of"
+            raise CommandError(f"{said} {' '.join(KINDS)}.", MISUSED)
+        read = "the file that is read"
+        taken = {} if model is None else {_place(model, 0): read}
+        for name in (output, *rest):
+            place = _place(name, 1)
+            if place in taken:
+                said = f"{name} is {taken[place]}; give each result a file of its own."
+                raise CommandError(said, MISUSED)
+            taken |= {_place(source, 0): read, place: "the file of another result"}
+            if name != "-":
+                refuse_taken(Path(name), force)
+        return output
+
+    def write(
+        self, made: Table, path: str, force: bool, save: str | None = None, model: bytes = b""
+    ) -> None:
+        """Write a table, and a model where it is to be saved: both or none, and each whole."""
+        with written_whole(save, force=force) if save else nullcontext() as file:
+            if file is not None:
+                file.write(model)
+                file.flush()  # a full disk shows here, before the table has its name
+            write_table(made, path, force=force)
+        self.console.wrote("output", path)
+        if save:
+            self.console.wrote("model", save)
+
+
+def first_of(names: Iterable[Any], most: int = 10) -> str:
+    """Return the first names, with commas between them, and dots where there are more."""
+    names = [str(name) for name in names]
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+
+
+def count_missing(frame: pl.DataFrame) -> int:
+    """Return how many cells are missing."""
+    return sum(frame.null_count().row(0))
+
+
+def _is_index(column: pl.Series) -> bool:
+    """Return whether a column is what data frames write before their own: the index of the rows."""
+    whole = column.name == "" and column.dtype.is_integer()
+    return bool(whole and not column.null_count() and column.n_unique() == len(column))
+
+
+def _why_unusable(column: pl.Series) -> str | None:
+    """Return why a column is left alone; None where it is used."""
+    dtype = column.dtype
+    if column.null_count() == len(column):
+        return "has no value at all and stays empty"
+    if dtype.is_numeric() or dtype.is_temporal() or dtype == pl.Boolean:
+        return None
+    if dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return f"holds {dtype}, which cannot be completed, and is left alone"
+    count = without(column, UNKNOWN).drop_nulls().n_unique()
+    if not count:
+        return f"holds no text but {' or '.join(UNKNOWN)}, and is left alone"
+    if count > MOST_TEXTS:
+        return f"holds {count} different texts, more than {MOST_TEXTS}, and is left alone"
+    return None
+
+
+def _has_commas(column: pl.Series) -> bool:
+    """Return whether a column of text holds numbers with a comma before their decimals."""
+    if column.dtype != pl.String:
+        return False
+    cells = without(column, UNKNOWN).drop_nulls().str
+    return bool(cells.contains(r"^\s*[+-]?\d+(,\d+)?\s*$").all() and cells.contains(",").any())
+
+
+def _beside(source: str, word: str) -> str:
+    """Return the name of the result where the user gives none: beside the table, or a pipe."""
+    path = Path(source)
+    if source == "-" or source.startswith(("/dev/", "/proc/")) or path.is_fifo():
+        return "-"
+    suffix = path.suffix if kind_of(source) else ".csv"
+    return str(path.with_name(f"{path.stem}-{word}{suffix}"))
+
+
+def _place(name: str, standard: int) -> object:
+    """Return what a name stands for, by whatever path or link; "-" is a file open already."""
+    try:
+        found = os.stat(standard if name == "-" else name)
+    except OSError:  # it is not there yet
+        return os.path.realpath(name)
+    return found.st_dev, found.st_ino
+
+
+def check_outside(name: str, *folders: str) -> None:
+    """Raise where a file would come into a folder of tables, or replace another."""
+    for folder in folders:
+        if Path(os.path.realpath(name)).is_relative_to(os.path.realpath(folder)):
+            said = f"{name} lies among the tables of {folder}; choose another folder."
+            raise CommandError(said, MISUSED)
+    refuse_taken(Path(name), force=False)

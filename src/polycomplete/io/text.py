@@ -1,0 +1,219 @@
+"""Text files: CSV, TSV and their relatives, cell by cell as they stand there.
+
+Python's own csv module takes them apart, because it knows the line of every row for the messages
+and takes no cell for something else than its letters. polars keeps the columns, compactly.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import sys
+from array import array
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from itertools import islice
+from types import SimpleNamespace
+from typing import IO, Any
+
+from polycomplete.io.table import (
+    Dialect,
+    ReadOptions,
+    Table,
+    TableFileError,
+    meaning,
+    polars,
+    written,
+)
+
+BATCH, LONGEST = 10_000, 2**27  # rows held as Python objects at a time, letters of a cell
+MARK = "\ufeff"  # which some programs put at the beginning, and which tells the order of bytes
+MARKED = ("utf-8", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+Row = tuple[int, list[Any]]  # the line, and the cells: None for that of a blank line
+
+
+def read_text(content: bytes, name: str, how: ReadOptions, usual: str = ",") -> Table:
+    r"""Read a table from the content of a text file; messages call it by its name.
+
+    ``usual`` is the delimiter of this kind of file.
+
+    >>> table = read_text(b"id;size\n007;1.10\n008;\n", "a.csv", ReadOptions())
+    >>> table.frame.rows()
+    [('007', 1.1), ('008', None)]
+    >>> table.texts.rows()
+    [('007', '1.10'), ('008', '')]
+    """
+    with ExitStack() as stack:
+        stack.callback(csv.field_size_limit, csv.field_size_limit(LONGEST))
+        dialect, width = _dialect(content, how, usual)
+        if not width:
+            raise TableFileError(f"{name} is empty; give a table with at least one row.")
+        rows = stack.enter_context(_opened(content, name, dialect))
+        header = [f"column {j + 1}" for j in range(width)]
+        if how.header:
+            header = next(row for _, row in rows if not _is_blank(row))
+        texts, lines = _collected(_without_blanks(rows, width), _names(name, header), name)
+    if not len(texts):
+        raise TableFileError(f"{name} has a header and no rows; give at least one row.")
+    meant = [meaning(column, how.markers, how.decimal) for column in texts]
+    dialect = replace(dialect, header=header if how.header else None)
+    return Table.of(name, texts, meant, texts=texts, dialect=dialect, lines=lines)
+
+
+def write_text(table: Table, file: IO[bytes], dialect: Dialect | None = None) -> None:
+    r"""Write a table as text; cells that were read from text are written as they stood there.
+
+    >>> out = io.BytesIO()
+    >>> write_text(read_text(b"a,b\n1.10,'x'\n", "a.csv", ReadOptions()), out)
+    >>> out.getvalue()
+    b"a,b\n1.10,'x'\n"
+    """
+    dialect = dialect or table.dialect
+    texts = table.texts
+    if texts is None:
+        texts = table.frame.select(written(column, dialect.decimal) for column in table.frame)
+
+    def write(line: str) -> int:
+        return file.write((line.removesuffix("\r\n") + dialect.newline).encode(dialect.encoding))
+
+    # The writer puts quotation marks only around those ends of lines that it writes itself: both.
+    writer = csv.writer(
+        SimpleNamespace(write=write), delimiter=dialect.delimiter, lineterminator="\r\n"
+    )
+    file.write(dialect.mark.encode(dialect.encoding))
+    if dialect.header is not None:
+        writer.writerow(dialect.header or texts.columns)
+    for row in texts.iter_rows():
+        if row == (None,):  # it was a blank line
+            write("")
+        else:
+            writer.writerow(row)
+
+
+def _dialect(content: bytes, how: ReadOptions, usual: str) -> tuple[Dialect, int]:
+    """Return how a file is written, and how many cells its first row has."""
+    try:
+        "".encode(how.encoding)
+    except LookupError:
+        raise TableFileError(
+            f"There is no encoding {how.encoding!r}; try utf-8, latin-1 or utf-16."
+        ) from None
+    if how.delimiter is not None and len(how.delimiter) != 1:
+        raise TableFileError(f"The delimiter must be one letter, got {how.delimiter!r}.")
+    encoding, mark = _marked(content, how.encoding)
+    delimiters = [how.delimiter] if how.delimiter else [usual, ";", "\t", "|", ","]
+    # What stands before decimals hardly stands between cells as well.
+    delimiters.sort(key=lambda one: one == how.decimal)
+    found = {}
+    for one in delimiters:
+        width, newline = _first_row(content, encoding, mark, one)
+        found[one] = Dialect(one, newline, encoding, how.decimal, mark=mark), width
+        if width > 1:
+            return found[one]
+    return found[how.delimiter or usual]
+
+
+def _marked(content: bytes, encoding: str) -> tuple[str, str]:
+    """Return the encoding with its order of bytes, and the mark that tells it."""
+    family = codecs.lookup(encoding).name.removesuffix("-sig")
+    for one in MARKED:
+        if one.startswith(family) and content.startswith(MARK.encode(one)):
+            return one, MARK
+    if family in ("utf-16", "utf-32"):
+        return f"{family}-{'le' if sys.byteorder == 'little' else 'be'}", ""
+    return "utf-8" if family == "utf-8" else encoding, ""
+
+
+def _lines(content: bytes, encoding: str, mark: str, errors: str = "strict") -> IO[str]:
+    stream = io.BytesIO(content)
+    stream.seek(len(mark.encode(encoding)))
+    return io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="")
+
+
+def _first_row(content: bytes, encoding: str, mark: str, delimiter: str) -> tuple[int, str]:
+    """Return how many cells the first row has, which may be of several lines, and its end."""
+    reader = csv.reader(_lines(content, encoding, mark, "replace"), delimiter=delimiter)
+    row: list[str] = []
+    with suppress(csv.Error):
+        row = next((row for row in reader if not _is_blank(row)), [])
+    lines = _lines(content, encoding, mark, "replace")
+    line = next(islice(lines, max(reader.line_num - 1, 0), None), "")
+    return len(row), line[len(line.rstrip("\r\n")) :] or "\n"
+
+
+@contextmanager
+def _opened(content: bytes, name: str, dialect: Dialect) -> Iterator[Iterator[Row]]:
+    """Give the rows of a file with their lines; turn errors into sentences."""
+    lines = _lines(content, dialect.encoding, dialect.mark)
+    reader = csv.reader(lines, delimiter=dialect.delimiter, strict=True)
+    try:
+        yield ((reader.line_num, row) for row in reader)
+    except UnicodeError:
+        raise TableFileError(_undecodable(content, name, dialect.encoding)) from None
+    except csv.Error as error:
+        raise TableFileError(
+            f"{name}, line {reader.line_num}: {error}; is a quotation mark missing there?"
+        ) from None
+
+
+def _undecodable(content: bytes, name: str, encoding: str) -> str:
+    """Say in which line a file stops being text."""
+    place, what = name, "it"
+    try:
+        content.decode(encoding)
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode(encoding, errors="replace")
+        place = f"{name}, line {before.count(chr(10)) + 1}"
+        what = f"byte 0x{content[error.start]:02x}"
+    except UnicodeError:  # some encodings do not say where
+        pass
+    remedy = "name the right one by --encoding, for example latin-1, or save it as UTF-8."
+    return f"{place}: {what} is not {encoding}; {remedy}"
+
+
+def _is_blank(row: list[str]) -> bool:
+    return not row or (len(row) == 1 and row[0].isspace())  # a cell "" is none of these
+
+
+def _without_blanks(rows: Iterable[Row], width: int) -> Iterator[Row]:
+    """Leave out blank lines; in one column they are missing cells, but for those at the end."""
+    waiting: list[Row] = []
+    for line, row in rows:
+        if not _is_blank(row):
+            yield from waiting
+            waiting = []
+            yield line, row
+        elif width == 1:
+            waiting.append((line, row or [None]))
+
+
+def _names(name: str, header: list[str]) -> list[str]:
+    """Return the names of columns; raise where two are the same."""
+    places: dict[str, int] = {}
+    for j, one in enumerate(header, 1):
+        first = places.setdefault(one.strip(), j)
+        if first != j:
+            raise TableFileError(
+                f"{name}: columns {first} and {j} are both called {one.strip()!r}; "
+                "give each column a name of its own."
+            )
+    return list(places)
+
+
+def _collected(rows: Iterator[Row], names: list[str], name: str) -> tuple[Any, array[int]]:
+    """Return the cells as they stand there, and the line of each row."""
+    pl, lines = polars(), array("q")
+    schema = dict.fromkeys(names, pl.String)
+    parts = [pl.DataFrame(schema=schema)]
+    while batch := list(islice(rows, BATCH)):
+        for line, row in batch:
+            if len(row) != len(names):
+                raise TableFileError(
+                    f"{name}, line {line}: {len(row)} cells, but {len(names)} columns; put "
+                    "quotation marks around cells that hold the delimiter, or name another one."
+                )
+        parts.append(pl.DataFrame([row for _, row in batch], schema=schema, orient="row"))
+        lines.extend(line for line, _ in batch)
+    return pl.concat(parts, rechunk=True), lines
