@@ -180,9 +180,9 @@ class RBF(Kernel):
         """Return the matrix of similarities."""
         xp = array_namespace(X)
         # Distances do not change with the origin; rounding is smallest near the data.
-        centre = xp.mean(X if Y is None else Y, axis=0)
-        A = (X - centre) / self._sigma()
-        B = A if Y is None else (Y - centre) / self._sigma()
+        center = xp.mean(X if Y is None else Y, axis=0)
+        A = (X - center) / self._sigma()
+        B = A if Y is None else (Y - center) / self._sigma()
         a, b = 0.5 * xp.sum(A * A, axis=1)[:, None], 0.5 * xp.sum(B * B, axis=1)[:, None]
         if Y is None:
             # In one go: then the matrix is symmetric to the last bit.
