@@ -249,10 +249,10 @@ def test_frames_of_text_and_numbers(library):
     before = make({"n": [1.0, None, 3.0], "c": ["red", "blue", None], "b": [True, None, False]})
     after = make({"n": [1.0, 2.0, 3.0], "c": ["red", "blue", "red"], "b": [True, True, False]})
     summary = Report(SimpleImputer(), before, after).summary
-    number, colour, flag = summary["columns"]
-    assert [column["missing"] for column in (number, colour, flag)] == [1, 1, 1]
-    assert colour["labels"]["names"] == ["red", "blue"]
-    assert colour["labels"]["completed"] == [1, 0]
+    number, color, flag = summary["columns"]
+    assert [column["missing"] for column in (number, color, flag)] == [1, 1, 1]
+    assert color["labels"]["names"] == ["red", "blue"]
+    assert color["labels"]["completed"] == [1, 0]
     assert flag["kind"] == "yes/no"
 
 

@@ -155,12 +155,12 @@ def test_many_columns_are_listed_up_to_a_limit():
     assert f"of {COLUMNS + 5:,} columns; the JSON report has all" in made
 
 
-def colours(block):
+def colors(block):
     return dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{3,6})", block))
 
 
-def luminance(colour):
-    digits = colour[1:] if len(colour) == 7 else "".join(2 * digit for digit in colour[1:])
+def luminance(color):
+    digits = color[1:] if len(color) == 7 else "".join(2 * digit for digit in color[1:])
     parts = [int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return np.dot(linear, [0.2126, 0.7152, 0.0722])
@@ -177,7 +177,7 @@ def luminance(colour):
     ],
 )  # fmt: skip
 def test_contrast(scheme, front, back, least):
-    block = colours(re.findall(r":root \{(.*?)\}", CSS, re.DOTALL)[scheme])
+    block = colors(re.findall(r":root \{(.*?)\}", CSS, re.DOTALL)[scheme])
     bright, dark = sorted([luminance(block[front]), luminance(block[back])], reverse=True)
     assert (bright + 0.05) / (dark + 0.05) >= least
 

@@ -47,12 +47,15 @@ def typical_distance(X: Array, mask: Array) -> float:
     >>> typical_distance(X, np.array([[True, True], [True, False]]))
     1.4142135623730951
     """
+    variances = _means(X - _means(X, mask), mask, power=2)
+    return float(array_namespace(X).sum(variances) * 2) ** 0.5 or 1.0
+
+
+def _means(X: Array, mask: Array, power: int = 1) -> Array:
+    """Return the mean of a power of the observed entries of each column."""
     xp = array_namespace(X)
     seen = xp.astype(mask, X.dtype)
-    count = xp.clip(xp.sum(seen, axis=0), 1.0, None)
-    mean = xp.sum(X * seen, axis=0) / count
-    variance = xp.sum(((X - mean) * seen) ** 2, axis=0) / count
-    return float(xp.sum(variance) * 2) ** 0.5 or 1.0
+    return xp.sum((X * seen) ** power, axis=0) / xp.clip(xp.sum(seen, axis=0), 1.0, None)
 
 
 class Kernel(BaseEstimator):
@@ -158,22 +161,19 @@ class RBF(Kernel):
 
     def resolve(self, X: Array, mask: Array) -> RBF:
         """Return the kernel with a number for its width."""
-        if not isinstance(self.width, str) or self.width != "auto":
-            check_numbers(self, "width")
-            return self
-        check_numbers(self, "multiple")
-        return RBF(width=self.multiple * typical_distance(X, mask))
+        if self.width == "auto":
+            check_numbers(self, "multiple")
+            return RBF(width=self.multiple * typical_distance(X, mask))
+        check_numbers(self, "width")
+        return self
 
     def stretched(self, factor: float) -> RBF:
         """Return the kernel with its width multiplied."""
         return RBF(width=factor * self._sigma())
 
     def _sigma(self) -> float:
-        if isinstance(self.width, str):
-            raise ValueError(
-                f'RBF(width=...) must be a positive number here, got {self.width!r}; "auto" is '
-                "replaced by a number when a completer is fitted, or by resolve(X, mask)."
-            )
+        if self.width == "auto":
+            raise ValueError('RBF(width="auto") has no number before a fit, or resolve(X, mask).')
         check_numbers(self, "width")
         return float(self.width)
 
@@ -181,9 +181,9 @@ class RBF(Kernel):
         """Return the matrix of similarities."""
         xp = array_namespace(X)
         # Distances do not change with the origin; rounding is smallest near the data.
-        centre = xp.mean(X if Y is None else Y, axis=0)
-        A = (X - centre) / self._sigma()
-        B = A if Y is None else (Y - centre) / self._sigma()
+        center = xp.mean(X if Y is None else Y, axis=0)
+        A = (X - center) / self._sigma()
+        B = A if Y is None else (Y - center) / self._sigma()
         a, b = 0.5 * xp.sum(A * A, axis=1)[:, None], 0.5 * xp.sum(B * B, axis=1)[:, None]
         if Y is None:
             # In one go: then the matrix is symmetric to the last bit.
@@ -266,10 +266,7 @@ class Polynomial(Kernel):
         check_numbers(self, "offset", zero=True)
         if not self.relative:
             return self
-        xp = array_namespace(X)
-        seen = xp.astype(mask, X.dtype)
-        count = xp.clip(xp.sum(seen, axis=0), 1.0, None)
-        length = float(xp.sum(xp.sum(X * X * seen, axis=0) / count))
+        length = float(array_namespace(X).sum(_means(X, mask, power=2)))
         return type(self)(self.degree, float(self.offset) * length)
 
     def _power(self, u: Array, derivative: int) -> Array:

@@ -176,7 +176,7 @@ def mar(
     Parameters
     ----------
     X : array-like, shape (n, m)
-        The data; its NaN are missing in the mask too and do not count towards the rate.
+        The data; its NaN are missing in the mask too and do not count toward the rate.
     missing_rate : float
         Expected share of missing entries of the whole matrix, complete pivot included.
     pivot : int, default=0
@@ -222,7 +222,7 @@ def mnar(
     Parameters
     ----------
     X : array-like, shape (n, m)
-        The data; its NaN are missing in the mask too and do not count towards the rate.
+        The data; its NaN are missing in the mask too and do not count toward the rate.
     missing_rate : float
         Expected share of missing entries, the same in every column.
     strength : float, default=2.0

@@ -41,7 +41,7 @@ def rse(
     mask : array-like of bool, shape (n, m)
         True where an entry was observed.
     min_observed : int, default=0
-        Only rows with at least so many observed entries count.
+        Minimum number of observed entries of a row that counts.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def rae(
     mask : array-like of bool, shape (n, m)
         True where an entry was observed.
     min_observed : int, default=0
-        Only rows with at least so many observed entries count.
+        Minimum number of observed entries of a row that counts.
 
     Returns
     -------
@@ -104,7 +104,7 @@ def nrmse(
     mask : array-like of bool, shape (n, m)
         True where an entry was observed.
     min_observed : int, default=0
-        Only rows with at least so many observed entries count.
+        Minimum number of observed entries of a row that counts.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def recovered_share(
     tol : float, default=0.01
         Largest relative error of a recovered row (excluded).
     min_observed : int, default=0
-        Only rows with at least so many observed entries count.
+        Minimum number of observed entries of a row that counts.
 
     Returns
     -------

@@ -162,7 +162,7 @@ def linear_rank(X: np.ndarray, mask: np.ndarray) -> int:
     """Estimate how many linear directions the observed entries surely span.
 
     It is the rounded participation ratio ``(Σμ)²/Σμ²`` of the eigenvalues μ of the second moments
-    of pairs of observed entries. It errs towards too few, the safe side for :class:`Skip`.
+    of pairs of observed entries. It errs toward too few, the safe side for :class:`Skip`.
 
     Parameters
     ----------

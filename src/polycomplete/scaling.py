@@ -10,8 +10,8 @@ from array_api_compat import array_namespace
 from polycomplete._arrays import Array
 
 SCALES = ("standard", "sqrt", "range", None)
-#: A category of more levels than this may be better reduced to a tenth of its weight: each level
-#: has few rows, which then look like a surface of their own.
+#: A category of more levels may be better reduced to a tenth of its weight: each level has few
+#: rows, which then look like a surface of their own.
 MANY_LEVELS, REDUCED = 10, 10.0
 
 
@@ -30,11 +30,14 @@ def column_spread(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return mean * largest, np.sqrt(variance) * largest
 
 
+def _range(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lowest and the highest observed entry of each column."""
+    return np.min(np.where(mask, X, np.inf), axis=0), np.max(np.where(mask, X, -np.inf), axis=0)
+
+
 def is_constant(X: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """Return which columns do not vary beyond rounding; see :func:`without_variation`."""
-    low = np.min(np.where(mask, X, np.inf), axis=0)
-    high = np.max(np.where(mask, X, -np.inf), axis=0)
-    return without_variation(low, high)
+    return without_variation(*_range(X, mask))
 
 
 def without_variation(low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -77,11 +80,7 @@ class ColumnScaler:
 
     @classmethod
     def fit(
-        cls,
-        X: np.ndarray,
-        mask: np.ndarray,
-        kind: str | None,
-        groups: np.ndarray | None = None,
+        cls, X: np.ndarray, mask: np.ndarray, kind: str | None, groups: np.ndarray | None = None
     ) -> ColumnScaler:
         """Learn the map from the observed entries.
 
@@ -97,14 +96,12 @@ class ColumnScaler:
         if kind == "reduced":
             return cls(np.zeros_like(mean), np.where(large_groups(groups), REDUCED, 1.0))
         if kind == "range":
-            low = np.min(np.where(mask, X, np.inf), axis=0).astype(np.float64)
-            high = np.max(np.where(mask, X, -np.inf), axis=0).astype(np.float64)
+            low, high = (end.astype(np.float64) for end in _range(X, mask))
             # Halved before subtracting: the range of ±1.7e308 is not a number.
             return cls(low, _guard(2 * (high / 2 - low / 2)))
         if kind == "sqrt":
             widest = std.max(initial=0.0)
-            floored = np.maximum(std, 0.01 * widest)
-            return cls(mean, _guard(np.sqrt(floored) * np.sqrt(widest)))
+            return cls(mean, _guard(np.sqrt(np.maximum(std, 0.01 * widest)) * np.sqrt(widest)))
         if kind == "standard":
             return cls(mean, _guard(std))
         raise ValueError(f'scale must be "auto" or one of {SCALES}, got {kind!r}.')

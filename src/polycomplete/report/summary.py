@@ -101,7 +101,7 @@ def _tables(completer: Any, X: Any, completed: Any) -> dict[str, Any]:
 
 
 def _averages(values: np.ndarray, most: int) -> np.ndarray:
-    """Average neighbors, so that at most so many numbers are left."""
+    """Average neighbors, so that ``most`` numbers are left, or fewer."""
     edges = np.linspace(0, len(values), min(len(values), most) + 1).astype(int)
     return np.array([values[begin:end].mean(axis=0) for begin, end in pairwise(edges)])
 
