@@ -165,7 +165,7 @@ class BlockCompleter(BaseCompleter):
         if self.model_ is not None:
             self.cell_std_ = self._blank_deviation(mask)
         if found is not None:
-            self.cell_std_[np.ix_(rows, self._columns)] = found.std
+            self.cell_std_[self._part(rows, mask)] = found.std
             self.row_determined_[rows] = found.determined
         return completed
 
