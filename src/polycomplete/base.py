@@ -196,11 +196,11 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
 
     def _complete_rows(self, completed: np.ndarray, mask: np.ndarray) -> tuple[Any, Any]:
         """Complete rows by the model in place; return which, and what it found."""
-        columns, seen = self._columns, mask[:, self._columns]
+        columns, seen = self._columns, mask[self._part(np.arange(len(mask)), mask)]
         rows = np.flatnonzero(~seen.all(axis=1) & seen.any(axis=1))
         if self.model_ is None or not len(rows):
             return rows, None
-        part = np.ix_(rows, columns)
+        part = self._part(rows, mask)
         given, seen = completed[part], mask[part]
         with np.errstate(over="ignore", invalid="ignore"):
             try:
@@ -269,7 +269,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         if self.model_ is not None:
             self.cell_std_ = self._blank_deviation(mask)
         if found is not None:
-            self.cell_std_[np.ix_(rows, self._columns)] = found.std
+            self.cell_std_[self._part(rows, mask)] = found.std
             self.row_determined_[rows] = found.determined
         return completed
 
@@ -311,9 +311,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         if len(self._columns) == 0:
             return completed
         rows = np.flatnonzero(mask[:, self._columns].any(axis=1))
-        part: Any = np.ix_(rows, self._columns)
-        if len(rows) == len(mask) and len(self._columns) == mask.shape[1]:
-            part = slice(None)  # no copy of everything
+        part = self._part(rows, mask)
         given = completed[part]
         fitted = self._method(given.shape, self._seed()).fit(given, mask[part])
         self._keep(fitted)
@@ -336,6 +334,12 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
 
     def _keep(self, fitted: Fitted | None) -> None:
         """Set what only this kind of completer knows after a fit; None where nothing varied."""
+
+    def _part(self, rows: np.ndarray, mask: np.ndarray) -> Any:
+        """Return the index of some rows in the columns that vary; quicker where these are all."""
+        if len(self._columns) < mask.shape[1]:
+            return np.ix_(rows, self._columns)
+        return rows if len(rows) < len(mask) else slice(None)
 
     def _has_entries(self, mask: np.ndarray) -> np.ndarray:
         """Return which rows have an entry in columns that vary, or in any where none does."""
