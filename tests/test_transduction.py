@@ -29,7 +29,6 @@ from polycomplete import (
     Landmark,
     TransductiveClassifier,
     TransductiveRegressor,
-    _resources,
     methods,
     metrics,
 )
@@ -169,8 +168,7 @@ def test_the_number_of_settings_can_be_limited(count):
     assert np.mean(found.transduction_ == y) > 0.9
 
 
-def test_many_entries_are_fitted_once(monkeypatch):
-    monkeypatch.setattr(_resources, "cores", lambda: 1)  # starting processes takes longer
+def test_many_entries_are_fitted_once():
     X, y = blobs(n=200, m=501, classes=2)
     free = cheap(estimator=SimpleImputer(), label_weight="auto")
     assert len(free.fit(X, half(y)).members_) == 1
