@@ -20,8 +20,9 @@ import numpy as np
 from benchmarks.bench_scale import DETERMINED, instance
 from experiments.store import save
 from polycomplete import PMC, AdamPlus, Landmark, metrics
-from polycomplete._resources import find_device
-from polycomplete.rows import Holes, Resources
+from polycomplete._devices import find_device
+from polycomplete._resources import Resources
+from polycomplete.rows import Holes
 from polycomplete.rows.posterior import STEPS
 
 PARTS = ("same", "growth", "stages", "memory", "exact")

@@ -23,9 +23,10 @@ from polycomplete import (
     metrics,
 )
 from polycomplete import model as model_module
-from polycomplete._resources import Device
+from polycomplete._devices import Device
+from polycomplete._resources import Resources
 from polycomplete.landmarks.problem import Spectrum, moments, whiten
-from polycomplete.rows import Holes, Resources, RowEnergy, learn, settle
+from polycomplete.rows import Holes, RowEnergy, learn, settle
 from polycomplete.rows import resources as problem_module
 from polycomplete.rows import steps as steps_module
 from polycomplete.solvers.problem import ExactProblem

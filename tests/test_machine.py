@@ -6,8 +6,9 @@ import pytest
 from joblib import cpu_count
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from polycomplete import _resources
-from polycomplete._resources import SMALL, blas_threads_for, free_memory, in_processes, is_worker
+from polycomplete import _devices
+from polycomplete._devices import free_memory
+from polycomplete._resources import SMALL, blas_threads_for, in_processes, is_worker
 
 
 def blas_threads():
@@ -61,7 +62,7 @@ def test_free_memory_is_positive_and_below_all_memory():
 @pytest.fixture
 def system(monkeypatch, tmp_path):
     """Give a function that sets the files in which the system tells of its memory."""
-    monkeypatch.setattr(_resources, "Path", lambda name: tmp_path / name.lstrip("/"))
+    monkeypatch.setattr(_devices, "Path", lambda name: tmp_path / name.lstrip("/"))
 
     def tell(**files):
         for name, text in files.items():

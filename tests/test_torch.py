@@ -14,16 +14,17 @@ from polycomplete import (
     Polynomial,
     Ramp,
     Schatten,
+    _devices,
     _resources,
     base,
     datasets,
     masks,
     metrics,
 )
-from polycomplete._resources import find_device
+from polycomplete._devices import find_device
+from polycomplete._resources import Resources
 from polycomplete.landmarks.problem import Spectrum, moments, whiten
-from polycomplete.rows import Posterior, Resources, pivots, spreads
-from polycomplete.rows import resources as problem_module
+from polycomplete.rows import Posterior, pivots, spreads
 from polycomplete.solvers.problem import ExactProblem, LiftProblem
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -80,7 +81,7 @@ def test_a_frozen_model_gives_the_same_on_a_device(instance, fitted, max_memory)
 
 def test_a_fit_on_a_device_recovers_the_same_rows(monkeypatch, instance):
     X, mask, given = instance
-    monkeypatch.setattr(problem_module, "GPU_ROWS", 100)
+    monkeypatch.setattr(_resources, "GPU_ROWS", 100)
     shares = []
     for name in (None, "torch:cpu"):
         pmc = PMC(solver=Landmark(max_samples=300), device=name, random_state=0)
@@ -128,14 +129,14 @@ def test_the_exact_objective_is_the_same_on_a_device(eigen):
 
 
 def test_exact_takes_the_card_that_is_named_and_by_auto_beside_many_rows(monkeypatch):
-    monkeypatch.setattr(problem_module, "any_card", lambda: "torch:cpu")
+    monkeypatch.setattr(_resources, "any_gpu", lambda: "torch:cpu")
     X, mask = np.zeros((60, 3)), np.ones((60, 3), dtype=bool)
     posed = {}
     for name in (None, "cpu", "auto", "torch:cpu"):
         pose = Exact().pose(X, mask, RBF(width=3.0), Schatten(), resources=Resources(device=name))
         posed[name] = pose.device.is_host
     assert posed == {None: True, "cpu": True, "auto": True, "torch:cpu": False}
-    monkeypatch.setattr(problem_module, "GPU_ROWS", 50)
+    monkeypatch.setattr(_resources, "GPU_ROWS", 50)
     auto = Resources(device="auto")
     assert not Exact().pose(X, mask, RBF(width=3.0), Schatten(), resources=auto).device.is_host
     linear = (X, mask, Polynomial(1, 0.0), Schatten())
@@ -166,19 +167,19 @@ def test_what_is_missing_is_said(monkeypatch):
         PMC(device="gpu0").fit(np.eye(5))
     with pytest.raises(ValueError, match="device must be"):
         find_device("cupy:cuda")
-    monkeypatch.setattr(_resources, "find_spec", lambda name: None)
+    monkeypatch.setattr(_devices, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match="needs PyTorch; install it by python -m pip"):
         find_device("cuda")
-    assert _resources.any_card() is None
-    monkeypatch.setattr(_resources, "find_spec", lambda name: name == "torch" or None)
-    monkeypatch.setattr(_resources, "_count", lambda: 1)
+    assert _devices.any_gpu() is None
+    monkeypatch.setattr(_devices, "find_spec", lambda name: name == "torch" or None)
+    monkeypatch.setattr(_devices, "gpu_count", lambda: 1)
     with pytest.raises(RuntimeError, match=r"PyTorch found 1 GPUs here; use device=.cpu."):
         find_device("cuda:3")
-    assert _resources.any_card() == "cuda"
+    assert _devices.any_gpu() == "cuda"
 
 
 def test_few_rows_stay_on_the_host(monkeypatch):
-    monkeypatch.setattr(problem_module, "any_card", lambda: "torch:cpu")
+    monkeypatch.setattr(_resources, "any_gpu", lambda: "torch:cpu")
     auto = Resources(device="auto")
     assert auto.device_for(100, joint=False).is_host
     assert not auto.device_for(10**6, joint=False).is_host

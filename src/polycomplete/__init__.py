@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     )
     from polycomplete._resources import show_versions
     from polycomplete.clustering import SparseSubspaceClustering, SubspaceClusterer
-    from polycomplete.completers import Completer
     from polycomplete.kernels import RBF, Linear, Polynomial
     from polycomplete.landmarks import Landmark
     from polycomplete.methods import KFMC, LADMC, LRMC, NLMC, PMC, SRMC, VMC
+    from polycomplete.methods.completer import Completer
     from polycomplete.out_of_core import complete_file
     from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
     from polycomplete.persistence import load, save
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "_resources": ["show_versions"],
     "clustering": ["SparseSubspaceClustering", "SubspaceClusterer"],
-    "completers": ["Completer"],
+    "methods.completer": ["Completer"],
     "datasets": [],
     "diagnostics": [],
     "kernels": ["RBF", "Linear", "Polynomial"],

@@ -1,34 +1,26 @@
-"""What the machine has to give: memory, cores, BLAS threads, and devices where arrays live.
-
-The numerical code is written against the array API and runs wherever its arrays are. What differs
-between libraries and is not arithmetic stands here: the way to a GPU and back, what is free
-there, and how copies of one block overlap with the work on another.
-"""
+"""What a computation may use: cores, BLAS threads, processes and memory; versions installed."""
 
 from __future__ import annotations
 
 import multiprocessing
-import os
 import platform
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext, suppress
-from functools import cache
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
-from itertools import islice
-from pathlib import Path
+from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
-from array_api_compat import array_namespace, device, is_torch_array
 from joblib import Parallel, cpu_count, delayed
 from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController, threadpool_info
 
+from polycomplete._devices import Device, any_gpu, find_device, free_memory, gpu_count
 from polycomplete._version import __version__
 
 __all__ = ["show_versions"]
@@ -39,31 +31,16 @@ SMALL = 1200
 #: Rows that the widest of OpenBLAS's kernels takes at once. In a product of a multiple of them, by
 #: one thread, all rows take the same path: the bits of a row do not depend on its place.
 TILE = 24
+GPU_ROWS = 2000  # minimum rows for the GPU
+PROCESS_ROWS = 100_000  # minimum rows for processes, which take seconds to start
+PROCESS_BYTES = 2e8  # minimum for a process: three quarters are for the libraries that it loads
+THREADS = 4  # more of them wait for each other
+FULL = 16_384  # rows that keep a GPU busy, and of a part of the data on the host
 LIBRARIES = """numpy scipy scikit-learn array-api-compat narwhals polars pandas pyarrow fastexcel
     xlsxwriter skops typer rich matplotlib jinja2 dask torch"""
 
-Part = TypeVar("Part")
 Done = TypeVar("Done")
-
-
-def free_memory() -> int:
-    """Return the bytes that can be taken without swapping, as far as the system tells."""
-    limits = []
-    with suppress(OSError, IndexError):
-        limits += [1024 * _numbers(Path("/proc/meminfo"), "MemAvailable:")[0]]
-    with suppress(OSError, IndexError):  # a container's own limit; "max" is none
-        folder = Path("/sys/fs/cgroup")
-        left = _numbers(folder / "memory.max")[0] - _numbers(folder / "memory.current")[0]
-        # Files that were read stay in memory only as long as nobody needs it.
-        limits += [max(left + sum(_numbers(folder / "memory.stat", "^inactive_file")), 0)]
-    with suppress(OSError, ValueError, AttributeError):
-        limits += [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    return min(limits, default=4 * 2**30)  # a system that does not tell: assume a small machine
-
-
-def _numbers(path: Path, name: str = "^") -> list[int]:
-    """Return the numbers after a name in a file of the system."""
-    return [int(found) for found in re.findall(rf"{name}\s*(\d+)", path.read_text(), re.MULTILINE)]
+Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # map, or that of a pool
 
 
 @cache
@@ -96,126 +73,79 @@ def in_processes(
     return list(Parallel(n_jobs=jobs)(delayed(work)(*case) for case in cases))
 
 
-class Device:
-    """The host: arrays are NumPy's, and go nowhere."""
+@dataclass(frozen=True)
+class Resources:
+    """Where rows are worked on, and what that may take.
 
-    #: Whether arrays leave the memory of the host.
-    is_host = True
-    #: Parts of the data that are worked on or travel at a time.
-    at_once = 1
-
-    def put(self, A: np.ndarray) -> Any:
-        """Return the array where the work is done."""
-        return A
-
-    def get(self, A: Any) -> np.ndarray:
-        """Return an array from there as NumPy's."""
-        return np.asarray(A)
-
-    def copy(self, A: Any, into: np.ndarray) -> None:
-        """Write an array from there into one of the host."""
-        into[...] = self.get(A)
-
-    def free_memory(self) -> int:
-        """Return the bytes that are free there."""
-        return free_memory()
-
-    def each(self, work: Callable[[Part], Done], parts: Iterable[Part]) -> Iterator[Done]:
-        """Work on one part after the other, in their order."""
-        return map(work, parts)
-
-
-class TorchDevice(Device):
-    """A device as PyTorch names it: a GPU, or the CPU by PyTorch's own routines.
-
-    Parts of the data travel while others are worked on.
+    Attributes
+    ----------
+    n_jobs : int
+        Cores; −1 for all of them, −2 for all but one.
+    device : str or None
+        A device by name; "auto" for a GPU where there is one and enough rows; None for the host.
+    max_memory : float or None
+        Bytes beyond the data; a quarter of the free memory by default.
+    mapping : callable
+        Maps over blocks of rows: by threads inside :meth:`pool`.
     """
 
-    is_host = False
-    at_once = 2
+    n_jobs: int = -1
+    device: str | None = None
+    max_memory: float | None = None
+    mapping: Run = map
 
-    def __init__(self, name: str):
-        self.torch = import_module("torch")
-        self.device = self.torch.device(name)
-        # PyTorch loads its solvers when the first is called, which two threads must not do at once.
-        self.torch.linalg.inv(self.torch.eye(2, device=self.device))
+    def __post_init__(self) -> None:
+        """Refuse what there is not."""
+        if not isinstance(self.n_jobs, Integral) or not self.n_jobs:
+            raise ValueError(f"n_jobs must be a whole number from 1, or -1, got {self.n_jobs!r}.")
+        if self.device != "auto":
+            find_device(self.device)
 
-    def put(self, A: np.ndarray) -> Any:
-        """Return a tensor on the device."""
-        return self.torch.asarray(np.ascontiguousarray(A), device=self.device, copy=True)
+    def name_for(self, n_rows: int) -> str | None:
+        """Return the name of the device for so many rows; None for the host."""
+        if self.device == "auto":
+            return any_gpu() if n_rows >= GPU_ROWS else None
+        return self.device
 
-    def get(self, A: Any) -> np.ndarray:
-        """Return a tensor as a NumPy array."""
-        return A.cpu().numpy()
+    def device_for(self, n_rows: int, joint: bool = True) -> Device:
+        """Return where so many rows are worked on: all at once, or one by one."""
+        return find_device(None if joint and n_rows < GPU_ROWS else self.name_for(n_rows))
 
-    def copy(self, A: Any, into: np.ndarray) -> None:
-        """Write a tensor into an array, without another one in between."""
-        self.torch.from_numpy(into).copy_(A)
+    def bytes_for_blocks(self, device: Device) -> float:
+        """Return what the blocks that are worked on at a time may take."""
+        most = device.free_memory() / 4 if self.max_memory is None else float(self.max_memory)
+        return most / device.at_once
 
-    def free_memory(self) -> int:
-        """Return what the device has left."""
-        cuda = self.device.type == "cuda"
-        return self.torch.cuda.mem_get_info(self.device)[0] if cuda else free_memory()
+    @property
+    def jobs(self) -> int:
+        """How many cores to use."""
+        return max(1, cpu_count() + 1 + self.n_jobs) if self.n_jobs < 0 else int(self.n_jobs)
 
-    def each(self, work: Callable[[Part], Done], parts: Iterable[Part]) -> Iterator[Done]:
-        """Work on parts by a few threads, each with a queue of its own on the GPU."""
-        coming = iter(parts)
-        with ThreadPoolExecutor(self.at_once, initializer=self._open_queue) as executor:
-            running = [executor.submit(work, part) for part in islice(coming, self.at_once)]
-            while running:
-                yield running.pop(0).result()
-                running += [executor.submit(work, part) for part in islice(coming, 1)]
+    def workers(self, n_rows: int, device: Device) -> int:
+        """Return how many processes complete so many rows: as the memory allows; 1 for this one."""
+        if not device.is_host or n_rows < PROCESS_ROWS:
+            return 1
+        return max(1, min(self.jobs, int(self.bytes_for_blocks(device) / PROCESS_BYTES)))
 
-    def _open_queue(self) -> None:
-        if self.device.type == "cuda":
-            self.torch.cuda.set_stream(self.torch.cuda.Stream(self.device))
+    def parts(self, shape: tuple[int, ...], device: Device, workers: int = 1) -> list[slice]:
+        """Return the rows that are worked on or travel at a time, as the memory allows."""
+        n, m = shape
+        room = self.bytes_for_blocks(device) / (1 if workers == 1 else 4 * workers)
+        # 600 bytes for each entry, its starts and temporaries.
+        size = max(64, min(FULL if device.is_host else 64 * FULL, int(room / (600 * m))))
+        return [slice(begin, begin + size) for begin in range(0, n, size)]
 
-
-def find_device(name: str | None) -> Device:
-    """Return the device of a name: "cpu" or None for NumPy's, "cuda" and "torch:cpu" by PyTorch."""
-    if name is None or name == "cpu":
-        return Device()
-    found = re.fullmatch(r"(?:torch:)?(cpu|cuda(?::(\d+))?)", str(name))
-    if found is None:
-        raise ValueError(f'device must be "cpu", "cuda" or "cuda:1" and the like, got {name!r}.')
-    if find_spec("torch") is None:
-        raise ImportError(
-            f"device={name!r} needs PyTorch; install it by python -m pip install torch."
-        )
-    if found[1] != "cpu" and int(found[2] or 0) >= _count():
-        raise RuntimeError(
-            f"device={name!r}: PyTorch found {_count()} GPUs here; use "
-            'device="cpu", or a build of PyTorch and a driver that fit the GPU.'
-        )
-    return TorchDevice("cuda:0" if found[1] == "cuda" else found[1])
-
-
-def _count() -> int:
-    """Return how many GPUs PyTorch sees."""
-    try:
-        return import_module("torch").cuda.device_count()
-    except Exception:  # no PyTorch, no driver, or one that does not fit
-        return 0
-
-
-def any_card() -> str | None:
-    """Return the name of a GPU that can be used; None where there is none."""
-    return "cuda" if _count() else None
-
-
-def name_of(X: Any) -> str | None:
-    """Return the name of the GPU a tensor lies on; None for the host."""
-    return f"cuda:{X.get_device()}" if is_torch_array(X) and X.is_cuda else None
-
-
-def to_host(X: Any) -> np.ndarray:
-    """Return an array of PyTorch, or another library that NumPy can read, as NumPy's."""
-    return X.detach().cpu().numpy() if is_torch_array(X) else np.asarray(X)
-
-
-def from_host(A: np.ndarray, like: Any) -> Any:
-    """Return a NumPy array as one of the library and on the device of another array."""
-    return array_namespace(like).asarray(A, device=device(like))
+    @contextmanager
+    def pool(self) -> Iterator[Resources]:
+        """Give the same with threads that map over blocks, with one BLAS thread each."""
+        jobs = min(self.jobs, THREADS)
+        with blas_threads(1):
+            if jobs == 1:
+                yield self
+                return
+            rules = partial(np.seterr, **np.geterr())  # threads have their own otherwise
+            with ThreadPoolExecutor(jobs, initializer=rules) as executor:
+                yield replace(self, mapping=executor.map)
 
 
 def show_versions() -> None:
@@ -232,7 +162,7 @@ def show_versions() -> None:
     polycomplete        ...
     """
     blas = [part for part in threadpool_info() if part["user_api"] == "blas"]
-    gpus = [import_module("torch").cuda.get_device_name(i) for i in range(_count())]
+    gpus = [import_module("torch").cuda.get_device_name(i) for i in range(gpu_count())]
     facts = {
         "polycomplete": __version__,
         "python": platform.python_version(),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from numbers import Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 from sklearn import get_config
@@ -12,20 +14,63 @@ from sklearn.impute import MissingIndicator
 from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from polycomplete._checks import FarCellError
-from polycomplete._messages import showing, warn_dropped, warn_unconverged
-from polycomplete._resources import name_of
+from polycomplete._devices import name_of
+from polycomplete._messages import FarCellError, showing, warn_dropped, warn_unconverged
 from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
-from polycomplete.keeping import Reported, all_or_nothing
 from polycomplete.kernels import RBF
-from polycomplete.model import Fitted, Method
 from polycomplete.model_selection import HeldOut
+from polycomplete.persistence import Savable
 from polycomplete.sampling import training_rows
 from polycomplete.scaling import column_spread, is_constant
+from polycomplete.surface import Fitted, Method
+
+if TYPE_CHECKING:
+    from polycomplete.report import Report
 
 __all__ = ["BaseCompleter"]
 
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
 LARGEST = 1e307  # of an entry: differences of such numbers are numbers
+
+
+def all_or_nothing(fit: Fit) -> Fit:
+    """Make a method leave its estimator as it was if it is interrupted or raises."""
+
+    @wraps(fit)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = vars(self).copy()
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return cast(Fit, guarded)
+
+
+class Reported(Savable):
+    """An estimator that tells of what it completed."""
+
+    def report(self, X: Any, completed: Any, **options: Any) -> Report:
+        """Return the report of a completion: a page in notebooks, ``write(path)`` keeps it.
+
+        Parameters
+        ----------
+        X, completed : array-like or data frame
+            The table before and after; rows of the fit, or others.
+        **options
+            As :class:`polycomplete.report.Report` takes them.
+
+        Returns
+        -------
+        Report
+        """
+        from polycomplete.report import Report  # by need: it reads completers, and takes time
+
+        check_is_fitted(self)
+        return Report(self, X, completed, **options)
 
 
 class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
@@ -418,3 +463,36 @@ def _feature_names(estimator: BaseCompleter, given: Any) -> np.ndarray:
             f"({estimator.n_features_in_}), got {len(given)}"
         )
     return given
+
+
+def prepared(estimator: Any, seed: int | None, verbose: int = 0) -> Any:
+    """Return a copy of an estimator that follows a seed, unless it has one itself."""
+    estimator = clone(estimator)
+    params = estimator.get_params(deep=False)
+    if seed is not None and params.get("random_state", seed) is None:
+        estimator.set_params(random_state=seed)
+    if verbose and "verbose" in params:
+        estimator.set_params(verbose=verbose)
+    return estimator
+
+
+def adapt(estimator: Any, owners: np.ndarray, scaled: bool) -> None:
+    """Tell an estimator which columns belong together, and whether they are scaled for good."""
+    if scaled and "scale" in estimator.get_params(deep=False):
+        estimator.set_params(scale=None)
+    if isinstance(estimator, BaseCompleter) and len(np.unique(owners)) < len(owners):
+        estimator._column_groups = owners
+
+
+def checked(estimator: Any, matrix: np.ndarray, completed: Any) -> np.ndarray:
+    """Return what an estimator made of a matrix as an array of its shape without holes."""
+    completed = np.asarray(completed, dtype=np.float64)
+    name = type(estimator).__name__
+    if completed.shape != matrix.shape:
+        raise ValueError(
+            f"{name} returned {completed.shape[1]} columns for {matrix.shape[1]}; switch off what "
+            "adds or drops columns (add_indicator)."
+        )
+    if not np.isfinite(completed).all():
+        raise ValueError(f"{name} left cells missing or made them infinite; choose another method.")
+    return completed

@@ -26,9 +26,9 @@ from sklearn.utils import check_random_state
 from polycomplete._optional import need
 from polycomplete.frames import present, table
 from polycomplete.methods import PMC
-from polycomplete.model import SurfaceModel
 from polycomplete.out_of_core import BlockCompleter, Sampler, error_context, is_fitted
 from polycomplete.sampling import Sample
+from polycomplete.surface import SurfaceModel
 from polycomplete.tables import TableCompleter
 from polycomplete.tables.codecs import is_measured
 from polycomplete.tables.completer import check_columns, listed

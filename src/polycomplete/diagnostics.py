@@ -15,7 +15,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from polycomplete._optional import need
-from polycomplete.completers import Completer
+from polycomplete.methods.completer import Completer
 from polycomplete.report.columns import BINS, Cells, cells_of, columns_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy as np
 from array_api_compat import is_torch_array
 from scipy import sparse
 
-from polycomplete._resources import from_host, to_host
+from polycomplete._devices import from_host, to_host
 
 #: Beyond this, float64 skips whole numbers.
 EXACT = 2**53

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polycomplete._arrays import eigenpairs
+from polycomplete._devices import eigenpairs
 
 #: Numbers in the blocks in which new rows are worked on.
 BLOCK = 4_000_000

@@ -21,9 +21,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from polycomplete._messages import showing
 from polycomplete._optional import need
-from polycomplete.base import BaseCompleter
+from polycomplete.base import BaseCompleter, all_or_nothing
 from polycomplete.io.atomic import refuse_taken, written_whole
-from polycomplete.keeping import all_or_nothing
 from polycomplete.sampling import Sample
 
 __all__ = ["complete_file"]

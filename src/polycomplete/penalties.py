@@ -19,8 +19,8 @@ import numpy as np
 from array_api_compat import array_namespace, device
 from sklearn.base import BaseEstimator
 
-from polycomplete._arrays import Array
-from polycomplete._checks import check_numbers
+from polycomplete._devices import Array
+from polycomplete._messages import check_numbers
 
 __all__ = ["Equal", "Inverse", "Ramp", "Schatten", "Skip", "Weights", "linear_rank"]
 

@@ -259,3 +259,17 @@ def _is_own(name: str) -> bool:
         found = getattr(import_module(module), short, None)
         return inspect.isclass(found) and (found.__module__, found.__qualname__) == (module, short)
     return False
+
+
+class Savable:
+    """An estimator that can be written into a file."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the estimator into a file, which :func:`polycomplete.load` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            Where; a file of that name is replaced.
+        """
+        save(self, path)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from array_api_compat import array_namespace
 
-from polycomplete._arrays import Array
+from polycomplete._devices import Array
 
 SCALES = ("standard", "sqrt", "range", None)
 #: A category of more levels may be better reduced to a tenth of its weight: each level has few

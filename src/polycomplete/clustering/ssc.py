@@ -13,9 +13,9 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import validate_data
 
-from polycomplete._checks import check_numbers
-from polycomplete._messages import warn
+from polycomplete._messages import check_numbers, warn
 from polycomplete._resources import blas_threads_for
+from polycomplete.base import all_or_nothing, prepared
 from polycomplete.clustering.spectral import (
     coefficient_matrix,
     eigengap,
@@ -23,10 +23,9 @@ from polycomplete.clustering.spectral import (
     spectral_labels,
     symmetric_affinity,
 )
-from polycomplete.completers import prepared
 from polycomplete.frames import find_missing, to_matrix
-from polycomplete.keeping import Savable, all_or_nothing
 from polycomplete.methods import PMC
+from polycomplete.persistence import Savable
 from polycomplete.solvers.sparse_codes import Admm, Misfit, blocks
 
 # Beyond so many points "auto" writes a point by its nearest others instead of by all.

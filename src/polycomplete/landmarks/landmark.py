@@ -15,12 +15,13 @@ from copy import copy
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from polycomplete._arrays import Array, median
-from polycomplete._checks import check_numbers
+from polycomplete._devices import Array, median
+from polycomplete._messages import check_numbers
+from polycomplete._resources import Resources
 from polycomplete.kernels import Kernel
 from polycomplete.landmarks.problem import JUDGE, LandmarkProblem
 from polycomplete.penalties import Schatten
-from polycomplete.rows import Holes, Posterior, Resources, folds, restart, settle, spreads
+from polycomplete.rows import Holes, Packing, Posterior, folds, restart, settle, spreads
 from polycomplete.sampling import training_rows
 from polycomplete.solvers.base import (
     WARM,
@@ -249,7 +250,7 @@ class SweepRun:
         self.device = problem.device
         self.X: Array = self.device.put(X)
         self.before = self.X
-        packing = problem.resources.packing(self.device, problem.most)
+        packing = Packing.on(self.device, problem.resources, problem.most)
         self.holes = Holes(self.device.put(mask), packing)
         self.damping = self.X[:, 0] * 0 + 0.1
         self.smoothing, self.arrived = solver.initial_smoothing, False

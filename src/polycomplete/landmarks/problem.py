@@ -8,11 +8,11 @@ from functools import cached_property, partial, reduce
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from polycomplete._arrays import Array
-from polycomplete._resources import Device
+from polycomplete._devices import Array, Device
+from polycomplete._resources import Resources, Run
 from polycomplete.kernels import Kernel
 from polycomplete.penalties import Schatten
-from polycomplete.rows import PLAIN, Posterior, Resources, RowEnergy, Run, pivots, spreads
+from polycomplete.rows import PLAIN, Posterior, RowEnergy, pivots, spreads
 
 CANDIDATES = 3  # rows that are drawn for each landmark; the landmarks are the pivots among them
 FEWEST, MOST = 100, 400  # landmarks

@@ -9,11 +9,11 @@ import numpy as np
 
 from polycomplete._resources import blas_threads, blas_threads_for
 from polycomplete.base import BaseCompleter
-from polycomplete.model import Fitted, Method, Model
 from polycomplete.model_selection import Search
 from polycomplete.rows import Completion
 from polycomplete.scaling import ColumnScaler, refuse_unsquarable
 from polycomplete.solvers.base import PathSolver, with_time_left
+from polycomplete.surface import Fitted, Method, Model
 
 __all__ = ["PathCompleter", "Scaled"]
 

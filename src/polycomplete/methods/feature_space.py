@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from polycomplete.completers import Completer
 from polycomplete.kernels import Kernel, Polynomial
+from polycomplete.methods.completer import Completer
 from polycomplete.penalties import Equal, Ramp, Schatten, Skip, Weights
 from polycomplete.solvers import AdamPlus, Exact, Solver
 

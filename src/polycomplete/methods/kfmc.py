@@ -10,13 +10,13 @@ import numpy as np
 
 from polycomplete._messages import showing
 from polycomplete._resources import blas_threads_for
-from polycomplete.keeping import all_or_nothing
+from polycomplete.base import all_or_nothing
 from polycomplete.kernels import RBF, Kernel
 from polycomplete.methods.base import PathCompleter, Scaled
-from polycomplete.model import Fitted, Method
 from polycomplete.scaling import ColumnScaler, refuse_unsquarable
 from polycomplete.solvers import KernelFactorisation, partial_solve
 from polycomplete.solvers.base import Callback
+from polycomplete.surface import Fitted, Method
 
 
 class KFMC(PathCompleter):

@@ -10,10 +10,10 @@ import numpy as np
 
 from polycomplete._resources import blas_threads_for
 from polycomplete.methods.base import PathCompleter, Scaled
-from polycomplete.model import Fitted, Method
 from polycomplete.scaling import ColumnScaler, refuse_unsquarable
 from polycomplete.solvers import Lifting
 from polycomplete.solvers.base import Callback
+from polycomplete.surface import Fitted, Method
 
 
 class LADMC(PathCompleter):

@@ -11,7 +11,7 @@ from typing import Any
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.impute import KNNImputer, SimpleImputer
 
-from polycomplete.completers import Completer
+from polycomplete.methods.completer import Completer
 from polycomplete.methods.feature_space import NLMC, PMC, VMC
 from polycomplete.methods.kfmc import KFMC
 from polycomplete.methods.ladmc import LADMC

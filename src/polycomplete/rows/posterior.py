@@ -18,10 +18,10 @@ from typing import NamedTuple, Self
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from polycomplete._arrays import Array
+from polycomplete._devices import Array, median
+from polycomplete._resources import Run
 from polycomplete.rows.energy import RowEnergy
-from polycomplete.rows.holes import EVEN, EVEN_ROWS, Block, Holes, Packing, Run
-from polycomplete.rows.steps import Prior, settle
+from polycomplete.rows.steps import EVEN, EVEN_ROWS, Block, Holes, Packing, Prior, settle
 
 STARTS = 10  # neighbors from which minima are looked for
 DETERMINED = 0.3  # of the spreads: a row with a smaller deviation is determined
@@ -360,3 +360,41 @@ def nearest(
             distance[xp.arange(size, device=where), one] = xp.inf
             found[begin : begin + inside, j] = one[:inside]
     return found
+
+
+# A row with so many times the median energy starts again, and moves where its own falls as much.
+SUSPICIOUS = 2.0
+
+
+def folds(n: int, count: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Return the numbers of n rows in so many random parts, none of them empty."""
+    parts = np.array_split(rng.permutation(n), count)
+    return [np.sort(part) for part in parts if len(part)]
+
+
+def restart(
+    posterior: Posterior,
+    X: Array,
+    mask: Array,
+    floor: float,
+    exclude: Array | None = None,
+    run: Run = map,
+) -> tuple[Array, int]:
+    """Start suspicious rows again from their neighbors; return the rows and how many moved.
+
+    ``exclude`` names the landmark each row takes the place of, if it is one; differences of the
+    energy below ``floor`` mean nothing.
+    """
+    xp = array_namespace(X)
+    now = xp.clip(posterior.energy.value(X, exclude), 0.0, None) + floor
+    worst = (now > SUSPICIOUS * median(now)) & ~xp.all(mask, axis=1)
+    who = xp.nonzero(worst)[0]
+    if not who.shape[0]:
+        return X, 0
+    some, seen = xp.take(X, who, axis=0), xp.take(mask, who, axis=0)
+    own = None if exclude is None else xp.take(exclude, who)
+    found, energy = posterior.minima(some, seen, exclude=own, run=run).best()
+    better = xp.clip(energy, 0.0, None) + floor < xp.take(now, who) / SUSPICIOUS
+    X = xp.asarray(X, copy=True)
+    X[who[better], :] = found[better, :]
+    return X, int(xp.sum(xp.astype(better, xp.int64)))

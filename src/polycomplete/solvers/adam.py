@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from polycomplete._checks import check_numbers
+from polycomplete._messages import check_numbers
 from polycomplete.solvers.base import Callback, Monitor, Result, Stopped, fill
 from polycomplete.solvers.exact import GramSolver
 from polycomplete.solvers.problem import ExactProblem

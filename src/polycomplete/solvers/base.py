@@ -13,9 +13,10 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from polycomplete._resources import Resources
 from polycomplete.kernels import Kernel
 from polycomplete.penalties import Schatten
-from polycomplete.rows import Posterior, Resources
+from polycomplete.rows import Posterior
 
 logger = logging.getLogger("polycomplete")
 

@@ -21,11 +21,12 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import minimize
 
-from polycomplete._checks import check_numbers
-from polycomplete._resources import blas_threads_for, find_device, free_memory
+from polycomplete._devices import find_device, free_memory
+from polycomplete._messages import check_numbers
+from polycomplete._resources import Resources, blas_threads_for
 from polycomplete.kernels import Kernel, Polynomial, typical_distance
 from polycomplete.penalties import Schatten
-from polycomplete.rows import PLAIN, Posterior, Resources, restart, spreads
+from polycomplete.rows import PLAIN, Posterior, restart, spreads
 from polycomplete.solvers.base import (
     WARM,
     Callback,

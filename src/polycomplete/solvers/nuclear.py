@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from polycomplete._checks import check_numbers
+from polycomplete._messages import check_numbers
 from polycomplete.linear import LinearModel, shrink
 from polycomplete.solvers.base import Callback, Monitor, PathSolver, Result, Stopped, logger
 

@@ -17,8 +17,7 @@ from math import comb
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from polycomplete._arrays import Array, eigenpairs
-from polycomplete._resources import Device, find_device
+from polycomplete._devices import Array, Device, eigenpairs, find_device
 from polycomplete.kernels import Kernel, Polynomial
 from polycomplete.penalties import Schatten
 from polycomplete.rows import RowEnergy, learn

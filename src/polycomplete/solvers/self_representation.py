@@ -29,7 +29,7 @@ from numbers import Real
 
 import numpy as np
 
-from polycomplete._checks import check_numbers
+from polycomplete._messages import check_numbers
 from polycomplete._resources import blas_threads_for
 from polycomplete.solvers.base import (
     Callback,

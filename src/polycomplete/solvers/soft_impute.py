@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import svds
 
-from polycomplete._checks import check_numbers
+from polycomplete._messages import check_numbers
 from polycomplete.linear import LinearModel, shrink
 from polycomplete.solvers.base import Callback, Monitor, PathSolver, Result, Stopped, logger, stages
 

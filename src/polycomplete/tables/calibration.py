@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from polycomplete import masks
-from polycomplete.completers import checked
+from polycomplete.base import checked
 from polycomplete.model_selection import SHARE, HeldOut, calibration
 
 #: No share is taken to be smaller: logarithms stay finite.

@@ -11,12 +11,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from polycomplete._checks import FarCellError
-from polycomplete._messages import warn
-from polycomplete.completers import Completer, adapt, checked, prepared
+from polycomplete._messages import FarCellError, warn
+from polycomplete.base import Reported, adapt, all_or_nothing, checked, prepared
 from polycomplete.frames import table, with_columns
-from polycomplete.keeping import Reported, all_or_nothing
 from polycomplete.methods import PMC
+from polycomplete.methods.completer import Completer
 from polycomplete.model_selection import HeldOut
 from polycomplete.tables.calibration import (
     Calibration,

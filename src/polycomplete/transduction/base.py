@@ -22,13 +22,14 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from polycomplete._messages import showing, warn
 from polycomplete._resources import in_processes
-from polycomplete.completers import MANY, checked, prepared
+from polycomplete.base import checked, prepared
 from polycomplete.frames import find_missing, is_missing, to_matrix
-from polycomplete.keeping import Savable
 from polycomplete.kernels import RBF
 from polycomplete.methods import PMC
+from polycomplete.methods.completer import MANY
 from polycomplete.model_selection import ENOUGH, Choice, follow, together
 from polycomplete.out_of_core import BlockCompleter
+from polycomplete.persistence import Savable
 from polycomplete.scaling import ColumnScaler, is_constant
 from polycomplete.solvers import Exact
 from polycomplete.tables.codecs import Column

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from polycomplete.base import all_or_nothing
 from polycomplete.frames import is_missing
-from polycomplete.keeping import all_or_nothing
 from polycomplete.tables.calibration import Calibration
 from polycomplete.tables.codecs import Category
 from polycomplete.transduction.base import BaseTransducer, entries, refuse

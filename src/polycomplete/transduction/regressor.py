@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from polycomplete.keeping import all_or_nothing
+from polycomplete.base import all_or_nothing
 from polycomplete.tables.codecs import Number
 from polycomplete.transduction.base import BaseTransducer, entries, refuse
 

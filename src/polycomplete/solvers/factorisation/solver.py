@@ -2,7 +2,7 @@
 
 1. *Warm-up.* The weight β of the codes shrinks from sweep to sweep. Each sweep draws its atoms
    among the current rows, and every row takes one Levenberg–Marquardt step on its energy.
-2. Rows that settled in the wrong place start again (:mod:`polycomplete.rows.restarts`).
+2. Rows that settled in the wrong place start again (:mod:`polycomplete.rows.posterior`).
 3. *Descent.* Atoms are selected among the rows; then rows and atoms move together by L-BFGS with
    the codes eliminated, in preconditioned variables, down to the last β and there until the
    objective rests.
@@ -28,7 +28,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from polycomplete import model_selection
-from polycomplete._checks import check_numbers
+from polycomplete._messages import check_numbers
 from polycomplete.kernels import RBF, Kernel
 from polycomplete.scaling import ColumnScaler
 from polycomplete.solvers.base import Callback, Monitor, Result, Stopped, logger, stages

@@ -23,8 +23,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from polycomplete import model_selection
-from polycomplete._checks import check_numbers
-from polycomplete._resources import free_memory
+from polycomplete._devices import free_memory
+from polycomplete._messages import check_numbers
 from polycomplete.solvers.base import Callback, Monitor, Result, Stopped, logger
 from polycomplete.solvers.lifting.run import (
     CAUTIOUS,

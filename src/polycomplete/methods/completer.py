@@ -9,15 +9,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from polycomplete.base import BaseCompleter
+from polycomplete._resources import Resources
 from polycomplete.kernels import RBF, Kernel
 from polycomplete.landmarks import Landmark
-from polycomplete.model import Fitted, SurfaceModel
 from polycomplete.out_of_core import BlockCompleter
 from polycomplete.penalties import Ramp, Schatten
-from polycomplete.rows import Resources
 from polycomplete.solvers import Exact, Solver
-from polycomplete.surface import Surface
+from polycomplete.surface import Fitted, Surface, SurfaceModel
 
 __all__ = ["Completer"]
 
@@ -282,41 +280,3 @@ class Completer(BlockCompleter):
 
     def _penalty(self, solver: Solver) -> Schatten:
         return Schatten(weights=Ramp()) if self.penalty is None else self.penalty
-
-
-def prepared(estimator: Any, seed: int | None, verbose: int = 0) -> Any:
-    """Return a copy of an estimator that follows a seed, unless it has one itself.
-
-    >>> from polycomplete import PMC
-    >>> prepared(PMC(), 3)
-    PMC(random_state=3)
-    """
-    estimator = clone(estimator)
-    params = estimator.get_params(deep=False)
-    if seed is not None and params.get("random_state", seed) is None:
-        estimator.set_params(random_state=seed)
-    if verbose and "verbose" in params:
-        estimator.set_params(verbose=verbose)
-    return estimator
-
-
-def adapt(estimator: Any, owners: np.ndarray, scaled: bool) -> None:
-    """Tell an estimator which columns belong together, and whether they are scaled for good."""
-    if scaled and "scale" in estimator.get_params(deep=False):
-        estimator.set_params(scale=None)
-    if isinstance(estimator, BaseCompleter) and len(np.unique(owners)) < len(owners):
-        estimator._column_groups = owners
-
-
-def checked(estimator: Any, matrix: np.ndarray, completed: Any) -> np.ndarray:
-    """Return what an estimator made of a matrix as an array of its shape without holes."""
-    completed = np.asarray(completed, dtype=np.float64)
-    name = type(estimator).__name__
-    if completed.shape != matrix.shape:
-        raise ValueError(
-            f"{name} returned {completed.shape[1]} columns for {matrix.shape[1]}; switch off what "
-            "adds or drops columns (add_indicator)."
-        )
-    if not np.isfinite(completed).all():
-        raise ValueError(f"{name} left cells missing or made them infinite; choose another method.")
-    return completed
