@@ -38,7 +38,7 @@ CORE = (
     "solvers",
     "model_selection.py",
     "surface.py",
-    "completers.py",
+    "methods/completer.py",
 )
 #: Instances of the paper's generator: rows, surfaces, observed share, noise.
 CURVED = [

@@ -18,7 +18,7 @@ PARTS: dict[str, tuple[str, str, list[str]]] = {
         "Completers",
         "A matrix with holes in, a complete one out. :class:`~polycomplete.PMC` is the one to "
         "begin with; :class:`~polycomplete.Completer` is its general form.",
-        ["methods", "completers"],
+        ["methods", "methods.completer"],
     ),
     "tables": (
         "Tables",

@@ -22,12 +22,11 @@ from polycomplete import (
     masks,
     metrics,
 )
-from polycomplete import model as model_module
+from polycomplete import _resources as resources_module
 from polycomplete._devices import Device
 from polycomplete._resources import Resources
 from polycomplete.landmarks.problem import Spectrum, moments, whiten
 from polycomplete.rows import Holes, RowEnergy, learn, settle
-from polycomplete.rows import resources as problem_module
 from polycomplete.rows import steps as steps_module
 from polycomplete.solvers.problem import ExactProblem
 
@@ -192,7 +191,7 @@ def test_processes_do_not_change_the_answer(monkeypatch, problem):
     given = masks.apply(X, mask)
     pmc = PMC(solver=Landmark(), n_jobs=2, smoothing=1e-4, random_state=3).fit(given)
     alone = pmc.model_.complete(given, mask)
-    monkeypatch.setattr(problem_module, "PROCESS_ROWS", 10)
+    monkeypatch.setattr(resources_module, "PROCESS_ROWS", 10)
     shared = pmc.model_.complete(given, mask)
     for one, two in zip(alone, shared, strict=True):
         assert_array_equal(one, two)
@@ -209,8 +208,8 @@ def test_without_memory_for_processes_there_are_none(monkeypatch, problem, fitte
     given = masks.apply(*problem)[:300]
     mask, model = ~np.isnan(given), fitted.model_
     expected = model.complete(given, mask)[0]
-    monkeypatch.setattr(problem_module, "PROCESS_ROWS", 10)
-    monkeypatch.setattr(model_module, "Parallel", None)
+    monkeypatch.setattr(resources_module, "PROCESS_ROWS", 10)
+    monkeypatch.setattr(resources_module, "Parallel", None)
     small = replace(model, resources=Resources(2, max_memory=1e8))
     assert_array_equal(small.complete(given, mask)[0], expected)
 

@@ -15,13 +15,13 @@ from polycomplete.rows import (
     Packing,
     Posterior,
     folds,
-    holes,
     learn,
     nearest,
     posterior,
     restart,
     settle,
     spreads,
+    steps,
 )
 from polycomplete.rows import energy as energy_module
 from polycomplete.rows.energy import slices
@@ -427,7 +427,7 @@ def test_every_row_with_holes_is_in_one_block_with_all_its_holes(
     rows = np.concatenate([block.rows for block in blocks] or [np.empty(0, int)])
     assert sorted(rows) == np.flatnonzero(~mask.all(axis=1)).tolist()
     for block in blocks:
-        assert len(block.rows) <= max(holes.FEW, entries // m)
+        assert len(block.rows) <= max(steps.FEW, entries // m)
         free = block.put(~block.padding, np.zeros((len(block.rows), m), bool))
         assert np.array_equal(free, ~mask[block.rows])
         assert not block.padding.all(axis=0).any()  # some row has that many holes

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn import get_config
@@ -29,25 +29,19 @@ if TYPE_CHECKING:
 
 __all__ = ["BaseCompleter"]
 
-Fit = TypeVar("Fit", bound=Callable[..., Any])
-
 LARGEST = 1e307  # of an entry: differences of such numbers are numbers
 
 
-def all_or_nothing(fit: Fit) -> Fit:
-    """Make a method leave its estimator as it was if it is interrupted or raises."""
-
-    @wraps(fit)
-    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = vars(self).copy()
-        try:
-            return fit(self, *args, **kwargs)
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
-
-    return cast(Fit, guarded)
+@contextmanager
+def all_or_nothing(estimator: Any) -> Iterator[None]:
+    """Leave an estimator as it was if what is done to it is interrupted or raises."""
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 class Reported(Savable):
@@ -280,15 +274,14 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
             return kept
         return np.concatenate([kept, self.indicator_.get_feature_names_out(names)])
 
-    @all_or_nothing
     def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Learn from the rows of X, or from some of them; return matrix, mask and completion."""
-        self._forget()
-        matrix, mask = self._validate(X, reset=True)
-        self._lies_on = name_of(X)
-        self._check_params()
-        most = self._most_rows(len(mask))
-        with showing(self.verbose):
+        with all_or_nothing(self), showing(self.verbose):
+            self._forget()
+            matrix, mask = self._validate(X, reset=True)
+            self._lies_on = name_of(X)
+            self._check_params()
+            most = self._most_rows(len(mask))
             if most is None or len(mask) <= most:
                 return matrix, mask, self._solve(matrix, mask)
             train = training_rows(mask, most, self._seed())

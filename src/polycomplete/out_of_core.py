@@ -36,7 +36,6 @@ Sampler = Callable[[Any, int], Sample]
 class BlockCompleter(BaseCompleter):
     """A completer that learns from some of the rows where there are many, and so takes blocks."""
 
-    @all_or_nothing
     def fit_blocks(self, blocks: Any) -> Self:
         """Learn the surface from rows that come in blocks, in one pass and bounded memory.
 
@@ -54,17 +53,18 @@ class BlockCompleter(BaseCompleter):
         -------
         self
         """
-        sample: Sample | None = None
-        for number, block in enumerate(in_blocks(blocks)):
-            with error_context(f"Block {number}"):
-                if sample is None:
-                    choose = self.sampler(block)
-                    sample = choose(block, 0)
-                else:
-                    sample += choose(block, sample.n_rows)
-        if sample is None:
-            raise ValueError("There are no blocks of rows to learn from.")
-        return self.fit_sample(sample)
+        with all_or_nothing(self):
+            sample: Sample | None = None
+            for number, block in enumerate(in_blocks(blocks)):
+                with error_context(f"Block {number}"):
+                    if sample is None:
+                        choose = self.sampler(block)
+                        sample = choose(block, 0)
+                    else:
+                        sample += choose(block, sample.n_rows)
+            if sample is None:
+                raise ValueError("There are no blocks of rows to learn from.")
+            return self.fit_sample(sample)
 
     def transform_blocks(self, blocks: Any) -> Iterator[Any]:
         """Complete blocks of rows, each when it is asked for.
@@ -120,7 +120,6 @@ class BlockCompleter(BaseCompleter):
         reader._validate(block, reset=True, fewest=0)
         return partial(_choose, reader, most, self._seed())
 
-    @all_or_nothing
     def fit_sample(self, sample: Sample) -> Self:
         """Learn from the rows that :meth:`sampler` chose.
 
@@ -133,16 +132,16 @@ class BlockCompleter(BaseCompleter):
         -------
         self
         """
-        self._forget()
-        matrix, mask = self._validate(sample.X, reset=True, fewest=0)
-        if sample.names is not None:
-            self.feature_names_in_ = sample.names
-        with showing(self.verbose):
+        with all_or_nothing(self), showing(self.verbose):
+            self._forget()
+            matrix, mask = self._validate(sample.X, reset=True, fewest=0)
+            if sample.names is not None:
+                self.feature_names_in_ = sample.names
             self._solve(matrix, mask)
-        self._number_rows(sample.number, sample.n_rows)
-        for name in ("row_determined_", "cell_std_"):
-            self.__dict__.pop(name, None)
-        return self
+            self._number_rows(sample.number, sample.n_rows)
+            for name in ("row_determined_", "cell_std_"):
+                self.__dict__.pop(name, None)
+            return self
 
 
 def _choose(reader: BlockCompleter, most: int, seed: int, block: Any, first: int) -> Sample:

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from threading import current_thread, main_thread
 from typing import NoReturn
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Run the command line; end the process with one of the exit codes of the manual."""

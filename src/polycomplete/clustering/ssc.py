@@ -167,7 +167,6 @@ class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
         self.assign_labels = assign_labels
         self.random_state = random_state
 
-    @all_or_nothing
     def fit(self, X: Any, y: object = None) -> Self:
         """Cluster the rows of X.
 
@@ -182,25 +181,26 @@ class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
         -------
         self
         """
-        X = _points(self, X, dtype=np.float64, ensure_all_finite=False)
-        self._check(X)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        if self.normalize is True or (self.normalize == "auto" and not self.affine):
-            X = normalize(X)
-        with blas_threads_for(len(X)):
-            found = self._express(X)
-            self.coefficients_ = coefficient_matrix(found.values, found.atoms)
-            kept = coefficient_matrix(keep_largest(found.values, self.rho), found.atoms)
-            self.affinity_matrix_ = graph = symmetric_affinity(kept)
-            auto = self.n_clusters == "auto"
-            self.n_clusters_ = (
-                eigengap(graph, self.max_clusters, seed) if auto else int(self.n_clusters)
-            )
-            self.labels_ = spectral_labels(graph, self.n_clusters_, self.assign_labels, seed)
-        self.n_iter_ = found.iterations
-        if found.outliers is not None:
-            self.outliers_ = found.outliers
-        return self
+        with all_or_nothing(self):
+            X = _points(self, X, dtype=np.float64, ensure_all_finite=False)
+            self._check(X)
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            if self.normalize is True or (self.normalize == "auto" and not self.affine):
+                X = normalize(X)
+            with blas_threads_for(len(X)):
+                found = self._express(X)
+                self.coefficients_ = coefficient_matrix(found.values, found.atoms)
+                kept = coefficient_matrix(keep_largest(found.values, self.rho), found.atoms)
+                self.affinity_matrix_ = graph = symmetric_affinity(kept)
+                auto = self.n_clusters == "auto"
+                self.n_clusters_ = (
+                    eigengap(graph, self.max_clusters, seed) if auto else int(self.n_clusters)
+                )
+                self.labels_ = spectral_labels(graph, self.n_clusters_, self.assign_labels, seed)
+            self.n_iter_ = found.iterations
+            if found.outliers is not None:
+                self.outliers_ = found.outliers
+            return self
 
     def _express(self, X: np.ndarray) -> Codes:
         """Write points by others: by all, or by the nearest."""
@@ -368,7 +368,6 @@ class SubspaceClusterer(Savable, ClusterMixin, BaseEstimator):
         self.clusterer = clusterer
         self.random_state = random_state
 
-    @all_or_nothing
     def fit(self, X: Any, y: object = None) -> Self:
         """Complete and cluster the rows of X.
 
@@ -383,22 +382,25 @@ class SubspaceClusterer(Savable, ClusterMixin, BaseEstimator):
         -------
         self
         """
-        matrix = _points(self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        clusterer = SparseSubspaceClustering() if self.clusterer is None else self.clusterer
-        clusterer = prepared(clusterer, seed).set_params(n_clusters=self.n_clusters)
-        observed = ~np.isnan(matrix)
-        seen = observed.any(axis=1)
-        _check_rows(seen)
-        self.completer_, self.completed_ = None, matrix
-        if not observed.all():
-            self.completer_ = prepared(PMC() if self.completer is None else self.completer, seed)
-            self.completed_ = np.asarray(self.completer_.fit_transform(matrix))
-        self.clusterer_ = clusterer.fit(self.completed_[seen])
-        self.labels_ = np.full(len(matrix), -1, dtype=np.int32)
-        self.labels_[seen] = self.clusterer_.labels_
-        self.n_clusters_ = len(np.unique(self.clusterer_.labels_))
-        return self
+        with all_or_nothing(self):
+            matrix = _points(self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+            clusterer = SparseSubspaceClustering() if self.clusterer is None else self.clusterer
+            clusterer = prepared(clusterer, seed).set_params(n_clusters=self.n_clusters)
+            observed = ~np.isnan(matrix)
+            seen = observed.any(axis=1)
+            _check_rows(seen)
+            self.completer_, self.completed_ = None, matrix
+            if not observed.all():
+                self.completer_ = prepared(
+                    PMC() if self.completer is None else self.completer, seed
+                )
+                self.completed_ = np.asarray(self.completer_.fit_transform(matrix))
+            self.clusterer_ = clusterer.fit(self.completed_[seen])
+            self.labels_ = np.full(len(matrix), -1, dtype=np.int32)
+            self.labels_[seen] = self.clusterer_.labels_
+            self.n_clusters_ = len(np.unique(self.clusterer_.labels_))
+            return self
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

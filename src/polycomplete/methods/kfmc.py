@@ -101,7 +101,6 @@ class KFMC(PathCompleter):
             verbose=verbose,
         )
 
-    @all_or_nothing
     def partial_fit(self, X: Any, y: object = None) -> Self:
         """Learn from a batch of rows, after those that came before.
 
@@ -119,27 +118,32 @@ class KFMC(PathCompleter):
         -------
         self
         """
-        if getattr(self, "model_", None) is None:
-            return self.fit(X)
-        matrix, mask = self._validate(X, reset=False)
-        self._check_params()
-        self.n_samples_seen_ += len(matrix)
-        varying = np.asarray(mask[:, self._columns].any(axis=1))
-        self.row_determined_ = varying.copy()
-        rows = np.flatnonzero(varying)
-        if len(rows) == 0:
-            return self
-        part = np.ix_(rows, self._columns)
-        scaler = self.model_.scaler
-        scaled = scaler.apply_observed(matrix[part].astype(np.float64), mask[part])
-        with showing(self.verbose), blas_threads_for(len(rows)):
-            model, result = partial_solve(
-                self._solver(scaled.shape, 0), self.model_.model, scaled, mask[part], self._kernel()
-            )
-        self.model_, self.result_ = Scaled(scaler, model), result
-        self.n_iter_ = max(result.iterations, 1)
-        self.row_determined_[rows] &= ~result.ambiguous
-        return self  # a batch takes a few steps only, so that there is nothing to warn of
+        with all_or_nothing(self):
+            if getattr(self, "model_", None) is None:
+                return self.fit(X)
+            matrix, mask = self._validate(X, reset=False)
+            self._check_params()
+            self.n_samples_seen_ += len(matrix)
+            varying = np.asarray(mask[:, self._columns].any(axis=1))
+            self.row_determined_ = varying.copy()
+            rows = np.flatnonzero(varying)
+            if len(rows) == 0:
+                return self
+            part = np.ix_(rows, self._columns)
+            scaler = self.model_.scaler
+            scaled = scaler.apply_observed(matrix[part].astype(np.float64), mask[part])
+            with showing(self.verbose), blas_threads_for(len(rows)):
+                model, result = partial_solve(
+                    self._solver(scaled.shape, 0),
+                    self.model_.model,
+                    scaled,
+                    mask[part],
+                    self._kernel(),
+                )
+            self.model_, self.result_ = Scaled(scaler, model), result
+            self.n_iter_ = max(result.iterations, 1)
+            self.row_determined_[rows] &= ~result.ambiguous
+            return self  # a batch takes a few steps only, so that there is nothing to warn of
 
     @property
     def _remedy(self) -> str:

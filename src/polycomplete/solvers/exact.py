@@ -38,12 +38,13 @@ from polycomplete.solvers.base import (
     logger,
     stages,
 )
-from polycomplete.solvers.newton import Newton
+from polycomplete.solvers.newton import DAMPING, RENEWED, Product, hessian, step
 from polycomplete.solvers.precondition import precondition
 from polycomplete.solvers.problem import (
     WIDEST,
     ExactProblem,
     LiftProblem,
+    Point,
     count,
     pays,
     row_energy,
@@ -327,7 +328,7 @@ class _Run:
         # The standard deviation of a typical column, in which movements are counted.
         self.unit = typical_distance(problem.X, problem.mask) / np.sqrt(2 * X.shape[1])
         self.begun = False
-        self.newton: Newton | None = None
+        self.at: Point | None = None
 
     @property
     def second_order(self) -> bool:
@@ -363,12 +364,14 @@ class _Run:
         """Take one Newton step."""
         problem, gamma = self.problem, smoothing * self.problem.unit
         self._reweigh(gamma)
-        newton = self.newton
-        if newton is None or newton.problem is not problem or newton.at.z is not self.z:
-            newton = self.newton = Newton(problem, self.z, gamma)
-        before, after = newton.step(gamma)
-        self.z = newton.at.z
-        self.monitor.note(after, smoothing, before)
+        if self.at is None or self.at.problem is not problem or self.at.z is not self.z:
+            self.at, self.taken = problem.evaluate(self.z, gamma), 0
+        here, before = hessian(self.at, gamma), self.at.value(gamma)
+        if self.taken % RENEWED == 0:
+            self.inverse: Product = here.inverse(DAMPING)
+        self.at, self.taken = step(self.at, gamma, here, self.inverse), self.taken + 1
+        self.z = self.at.z
+        self.monitor.note(self.at.value(gamma), smoothing, before)
 
     def quasi_newton(self, smoothing: float) -> None:
         """Take quasi-Newton steps at one smoothing."""

@@ -21,7 +21,7 @@ from collections.abc import Callable
 import numpy as np
 
 from polycomplete.rows import Block, Holes, RowEnergy
-from polycomplete.solvers.problem import ExactProblem, LiftProblem, Point
+from polycomplete.solvers.problem import LiftProblem, Point
 
 DAMPING = 1e-6  # of a row's own metric: bounds steps in directions that nothing determines
 LENGTHS = (1.0, 0.3, 0.1, 0.03, 0.01)  # of a step: the first that lowers the objective is taken
@@ -108,7 +108,7 @@ class HessianOperator:
             scale = 2 * (self.own * self.floor * (1 + damping))[:, None] + self._stiffness()
             return lambda R: R / scale
         holes = Holes(~self.problem.free)
-        inverses = [np.linalg.inv(self._own_block(block, damping)) for block in holes.blocks]
+        inverses = [_inverses(self._own_block(block, damping)) for block in holes.blocks]
 
         def solve(R: np.ndarray) -> np.ndarray:
             out = np.zeros_like(R)
@@ -173,28 +173,22 @@ class _LiftHessian(HessianOperator):
         return features.pull(self.X, rest)
 
 
+def _inverses(H: np.ndarray) -> np.ndarray:
+    """Return the inverses of symmetric matrices; of what rounding made singular, what is left."""
+    try:
+        return np.linalg.inv(H)
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(H, hermitian=True)
+
+
 def hessian(point: Point, gamma: float, unused: float = UNUSED) -> HessianOperator:
     """Return gradient and curvature at a point."""
     kind = _LiftHessian if isinstance(point.problem, LiftProblem) else _GramHessian
     return kind(point, gamma, unused)
 
 
-class Newton:
-    """Where a problem stands, and steps from there.
-
-    Parameters
-    ----------
-    problem : ExactProblem
-        The problem.
-    z : ndarray
-        The free entries.
-    gamma : float
-        The first smoothing, in the units of the kernel.
-
-    Attributes
-    ----------
-    at : Point
-        The completion, with its spectrum.
+def step(at: Point, gamma: float, here: HessianOperator, solve: Product) -> Point:
+    """Return a point where the objective is lower, in the direction of a Newton step, or the same.
 
     Examples
     --------
@@ -202,35 +196,19 @@ class Newton:
     >>> from polycomplete.penalties import Schatten
     >>> X, mask = np.array([[1.0, 2.0], [2.0, 0.0]]), np.array([[True, True], [True, False]])
     >>> problem = ExactProblem(X, mask, Polynomial(1, 0.0), Schatten(0.5))
-    >>> newton = Newton(problem, np.array([3.0]), 1e-3)
+    >>> at = problem.evaluate(np.array([3.0]), 1e-3)
     >>> for gamma in (1e-3, 1e-4, 1e-5, 1e-6, 1e-7):
-    ...     before, after = newton.step(gamma)
-    >>> newton.at.z.round(1)  # the rows are parallel
+    ...     here = hessian(at, gamma)
+    ...     at = step(at, gamma, here, here.inverse(DAMPING))
+    >>> at.z.round(1)  # the rows are parallel
     array([4.])
     """
-
-    def __init__(self, problem: ExactProblem, z: np.ndarray, gamma: float):
-        self.problem, self.taken = problem, 0
-        self.at = problem.evaluate(z, gamma)
-
-    def step(self, gamma: float) -> tuple[float, float]:
-        """Take a step that lowers the objective, if there is one.
-
-        Returns the objective before and after, both at γ.
-        """
-        before, begin = self.at.value(gamma), self.at.z
-        here = hessian(self.at, gamma)
-        if self.taken % RENEWED == 0:
-            self.blocks = here.inverse(DAMPING)
-        self.taken += 1
-        move = self.problem.pack(direction(here, self.blocks))
-        for length in LENGTHS:
-            trial = self.problem.evaluate(begin + length * move, gamma)
-            after = trial.value(gamma)
-            if after <= before:  # False for NaN
-                self.at = trial
-                return before, after
-        return before, before
+    move, before = at.problem.pack(direction(here, solve)), at.value(gamma)
+    for length in LENGTHS:
+        trial = at.problem.evaluate(at.z + length * move, gamma)
+        if trial.value(gamma) <= before:  # False for NaN
+            return trial
+    return at
 
 
 def direction(here: HessianOperator, solve: Product, solved: float = SOLVED) -> np.ndarray:

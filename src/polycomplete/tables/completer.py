@@ -270,29 +270,29 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         """Columns that are better filled with their mean or most frequent label."""
         return [column.name for column in self.schema_ if column.falls_back]
 
-    @all_or_nothing
     def _fit(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
         """Learn everything; return which cells are there, and the completed matrix."""
-        self._learn_columns(frame)
-        numbers, there = self._encode(frame)
-        self.n_samples_seen_ = len(numbers)
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2)
-        seed = None if self.random_state is None else int(seeds[0])
-        method = prepared(PMC() if self.method is None else self.method, seed, self.verbose)
-        scaled = self._learn_blocks(numbers, method)
-        matrix, owners = self._matrix(numbers), self._owners()
-        self.method_, completed, held = None, matrix, None
-        if matrix.shape[1]:
-            adapt(method, owners, scaled)
-            completed = checked(method, matrix, method.fit_transform(matrix))
-            calibrate(method, matrix, owners, numbers, self._codecs, int(seeds[1]))
-            self.method_, held = method, getattr(method, "held_out_", None)
-        self.held_out_ = held and held_out_cells(held, owners, numbers, self._codecs)
-        if self.held_out_ is not None:
-            fall_back(self._codecs, self.held_out_)
-        self.proba_ = self._missing_classes(there, completed)
-        self.cell_std_ = self._deviations(numbers, held)
-        return there, completed
+        with all_or_nothing(self):
+            self._learn_columns(frame)
+            numbers, there = self._encode(frame)
+            self.n_samples_seen_ = len(numbers)
+            seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2)
+            seed = None if self.random_state is None else int(seeds[0])
+            method = prepared(PMC() if self.method is None else self.method, seed, self.verbose)
+            scaled = self._learn_blocks(numbers, method)
+            matrix, owners = self._matrix(numbers), self._owners()
+            self.method_, completed, held = None, matrix, None
+            if matrix.shape[1]:
+                adapt(method, owners, scaled)
+                completed = checked(method, matrix, method.fit_transform(matrix))
+                calibrate(method, matrix, owners, numbers, self._codecs, int(seeds[1]))
+                self.method_, held = method, getattr(method, "held_out_", None)
+            self.held_out_ = held and held_out_cells(held, owners, numbers, self._codecs)
+            if self.held_out_ is not None:
+                fall_back(self._codecs, self.held_out_)
+            self.proba_ = self._missing_classes(there, completed)
+            self.cell_std_ = self._deviations(numbers, held)
+            return there, completed
 
     def _learn_columns(self, frame: Any) -> None:
         """Decide what each column is."""

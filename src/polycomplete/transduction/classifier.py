@@ -121,7 +121,6 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         )
         self.unlabeled = unlabeled
 
-    @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from all rows, and label those that have no label.
 
@@ -136,18 +135,19 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         -------
         self
         """
-        self.classes_, numbers = known_labels(y, self.unlabeled)
-        known = np.flatnonzero(~np.isnan(numbers))
-        codes = numbers[known].astype(np.intp)
-        codec = Category("y", "categorical", str(self.classes_.dtype), self.classes_.tolist())
-        block, held, truth = self._fit(X, codec, numbers)
-        scores = codec.scores(held) if codec.center else np.empty((0, 1))
-        self.calibration_ = Calibration.fit(scores, truth, np.bincount(codes) / len(codes))
-        codec.calibration = self.calibration_
-        self.label_distributions_ = codec.probabilities(block)
-        self.label_distributions_[known] = np.eye(len(self.classes_))[codes]
-        self.transduction_ = self.classes_[np.argmax(self.label_distributions_, axis=1)]
-        return self
+        with all_or_nothing(self):
+            self.classes_, numbers = known_labels(y, self.unlabeled)
+            known = np.flatnonzero(~np.isnan(numbers))
+            codes = numbers[known].astype(np.intp)
+            codec = Category("y", "categorical", str(self.classes_.dtype), self.classes_.tolist())
+            block, held, truth = self._fit(X, codec, numbers)
+            scores = codec.scores(held) if codec.center else np.empty((0, 1))
+            self.calibration_ = Calibration.fit(scores, truth, np.bincount(codes) / len(codes))
+            codec.calibration = self.calibration_
+            self.label_distributions_ = codec.probabilities(block)
+            self.label_distributions_[known] = np.eye(len(self.classes_))[codes]
+            self.transduction_ = self.classes_[np.argmax(self.label_distributions_, axis=1)]
+            return self
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable label of each row, without refitting.

@@ -84,7 +84,6 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
     True
     """
 
-    @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from all rows, and complete y.
 
@@ -99,10 +98,11 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
         -------
         self
         """
-        numbers = known_numbers(y)
-        block, _, _ = self._fit(X, Number("y", "numeric", "Float64"), numbers)
-        self.transduction_ = np.where(np.isnan(numbers), self._codec.gather(block), numbers)
-        return self
+        with all_or_nothing(self):
+            numbers = known_numbers(y)
+            block, _, _ = self._fit(X, Number("y", "numeric", "Float64"), numbers)
+            self.transduction_ = np.where(np.isnan(numbers), self._codec.gather(block), numbers)
+            return self
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the target of each row, without refitting.
