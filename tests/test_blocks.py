@@ -18,7 +18,7 @@ from polycomplete import LRMC, PMC, RBF, Exact, Landmark, datasets, masks
 from polycomplete._resources import blas_threads
 from polycomplete.out_of_core import complete_file
 from polycomplete.rows import EVEN, Holes, learn, settle
-from polycomplete.sampling import Sample, training_rows
+from polycomplete.sampling import Sampler, training_rows
 
 QUICK = {
     "solver": Landmark(max_samples=120),
@@ -85,7 +85,8 @@ def test_blocks_choose_the_same_rows(places, seed, most):
     mask = rng.random((60, 3)) < rng.random(3) ** 3  # columns with a few entries, too
     edges = [0, *sorted(places), 60]
     parts = [slice(*pair) for pair in pairwise(edges)]
-    sample = reduce(add, [Sample.of(X[at], mask[at], at.start, most, seed) for at in parts])
+    choose = Sampler(lambda at: (X[at], mask[at]), most, seed)
+    sample = reduce(add, [choose(at, at.start) for at in parts])
     chosen = training_rows(mask, most, seed)
     assert_array_equal(sample.number, chosen)
     assert_array_equal(sample.X, X[chosen])
@@ -261,7 +262,7 @@ def test_an_array_goes_from_file_to_file(tmp_path, X, whole):
 
 @pytest.mark.parametrize("block", [7, 10**6])
 def test_a_table_goes_from_file_to_file(monkeypatch, tmp_path, X, whole, block):
-    monkeypatch.setattr("polycomplete.out_of_core.ENTRIES", 6 * block)
+    monkeypatch.setattr("polycomplete.out_of_core.STREAM_ENTRIES", 6 * block)
     frame = pd.DataFrame(X, columns=list("abcdef"), index=pd.Index(np.arange(400) * 2, name="id"))
     frame.to_parquet(tmp_path / "x.parquet", row_group_size=150)
     complete_file(tmp_path / "x.parquet", tmp_path / "y.parquet", PMC(**QUICK))
@@ -279,7 +280,7 @@ def test_a_table_without_rows_keeps_its_columns(tmp_path, X, whole):
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError("No space left on device")])
 def test_what_is_interrupted_leaves_nothing(monkeypatch, tmp_path, X, whole, stop):
-    monkeypatch.setattr("polycomplete.out_of_core.ENTRIES", 6 * 50)
+    monkeypatch.setattr("polycomplete.out_of_core.STREAM_ENTRIES", 6 * 50)
     np.save(tmp_path / "x.npy", X)
     seen, transform = [], PMC.transform
 
@@ -307,7 +308,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path):
     with pytest.raises(TypeError, match="LRMC cannot learn from blocks of rows; fit it"):
         complete_file(tmp_path / "x.npy", tmp_path / "y.npy", LRMC())
     (tmp_path / "x.parquet").write_bytes(b"PAR1 and then nothing")
-    with pytest.raises(ValueError, match="is no Parquet file, or is cut off"):
+    with pytest.raises(ValueError, match="is not a Parquet file, or is truncated"):
         complete_file(tmp_path / "x.parquet", tmp_path / "y.parquet", PMC(**QUICK))
     pd.DataFrame({"a": [1.0], "b": ["text"]}).to_parquet(tmp_path / "t.parquet")
     with pytest.raises(ValueError, match=r"t.parquet: Block 0: Column 'b' holds 'text' in row 0"):

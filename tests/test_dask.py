@@ -314,7 +314,7 @@ def test_a_table_is_completed_as_in_memory_where_it_is_small():
 
 
 def test_a_table_is_learned_from_a_sample_with_all_of_its_labels(monkeypatch):
-    monkeypatch.setattr("polycomplete.dask.ROWS", 40)
+    monkeypatch.setattr("polycomplete.dask.TABLE_ROWS", 40)
     frame, fitted = mixed(), []
     for count in (1, 2, 7):
         X = dd.from_pandas(frame, npartitions=count)

@@ -1,4 +1,4 @@
-"""What all completers share: validate, hand the matrix over, put the observed entries back."""
+"""The part of a fit that all completers share: validate, learn, complete, deliver."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.impute import MissingIndicator
 from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 __all__ = ["BaseCompleter"]
 
-LARGEST = 1e307  # of an entry: differences of such numbers are numbers
+LARGEST = 1e307  # magnitude of an entry, so that differences do not overflow
 
 
 @contextmanager
 def all_or_nothing(estimator: Any) -> Iterator[None]:
-    """Leave an estimator as it was if what is done to it is interrupted or raises."""
+    """Restore an estimator if the block raises or is interrupted."""
     before = vars(estimator).copy()
     try:
         yield
@@ -45,74 +45,74 @@ def all_or_nothing(estimator: Any) -> Iterator[None]:
 
 
 class Reported(Savable):
-    """An estimator that tells of what it completed."""
+    """An estimator with a report of what it completed."""
 
     def report(self, X: Any, completed: Any, **options: Any) -> Report:
-        """Return the report of a completion: a page in notebooks, ``write(path)`` keeps it.
+        """Return a report on a completion: displayed in notebooks, saved by ``write(path)``.
 
         Parameters
         ----------
         X, completed : array-like or data frame
-            The table before and after; rows of the fit, or others.
+            The table before and after completion; rows of the fit, or new ones.
         **options
-            As :class:`polycomplete.report.Report` takes them.
+            Passed on to :class:`polycomplete.report.Report`.
 
         Returns
         -------
         Report
         """
-        from polycomplete.report import Report  # by need: it reads completers, and takes time
+        from polycomplete.report import Report  # here, because it imports completers
 
         check_is_fitted(self)
         return Report(self, X, completed, **options)
 
 
-class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
+class BaseCompleter(Reported, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """The part of a completer that does not depend on the method.
 
     Columns without any observed entry are dropped (or kept as zeros); constant columns are filled
-    with their constant; rows without any observed entry get the column means. What is left goes to
-    the method: a subclass says in ``_method`` what fits a matrix, and gets ``fit``, ``transform``,
-    data frames, checks and messages from here.
+    with their constant; rows without any observed entry get the column means. The rest goes to
+    the method: a subclass returns in ``_method`` what fits a matrix, and inherits ``fit``,
+    ``transform``, support for data frames, checks and messages.
 
     Parameters
     ----------
     scale : str or None, default=None
-        How columns are scaled, from their observed entries: what the method offers of "auto",
-        "standard" (divide by the standard deviation), "sqrt" (by its square root), "range" and
-        None (leave the data alone).
+        How to scale columns, from their observed entries: "standard" (divide by the standard
+        deviation), "sqrt" (by its square root), "range", None (not at all), or, for some methods,
+        "auto".
     missing_values : float, default=nan
-        A number that stands for a missing entry, besides NaN and None.
+        Number that marks a missing entry, besides NaN and None.
     add_indicator : bool, default=False
-        Append columns that say which entries were missing.
+        Append a column of missing-value indicators for each column with missing entries.
     keep_empty_features : bool, default=False
-        Keep columns without any observed entry, as zeros.
+        Keep columns without any observed entry, filled with zeros.
     random_state : int, RandomState or None, default=None
-        Everything random follows from it.
+        Seed of everything random.
     verbose : int, default=0
-        1 shows stages, 2 every iteration, through :mod:`logging`.
+        1 logs stages, 2 every iteration, through :mod:`logging`.
 
     Attributes
     ----------
     model_ : object or None
-        What was learned; ``model_.complete`` completes further rows. None where nothing varied.
+        The fitted model; ``model_.complete`` completes new rows. None if no column varies.
     result_ : Result or None
-        Objective history, iterations, seconds and stop reason; None where nothing varied.
+        Objective history, iterations, seconds and stop reason; None if no column varies.
     n_iter_ : int
-        Iterations of the solver.
+        Number of iterations of the solver.
     row_determined_ : ndarray of bool, shape (n_samples,)
-        False for training rows that their observed entries do not determine.
+        False for training rows whose missing entries their observed entries do not determine.
     held_out_ : HeldOut or None
-        ``rows``, ``columns``, ``truth`` and ``completed`` of observed entries that the fit had
-        hidden to choose its settings; None where it chose nothing.
+        ``rows``, ``columns``, ``truth`` and ``completed`` of the observed entries that the fit
+        held out to choose its settings; None if it chose nothing.
     statistics_ : ndarray of shape (n_features,)
-        Mean of the observed entries of each column; NaN where there is none.
+        Mean of the observed entries of each column; NaN if there are none.
     n_samples_seen_ : int
-        Number of rows that were learned from, or that those were drawn from.
+        Number of rows in the data, also if the fit used only a sample of them.
     n_features_in_ : int
         Number of columns seen by ``fit``.
     feature_names_in_ : ndarray of str
-        Their names, where X had any.
+        Names of the columns, if X had any.
 
     Examples
     --------
@@ -139,17 +139,17 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
 
     model_: Any  # a Model, or None
     held_out_: HeldOut | None
-    #: Numbers of columns that say one thing together, as the indicators of a category do.
+    #: Columns with the same number encode one variable, as the indicators of a category do.
     _column_groups: np.ndarray | None = None
     _lies_on: str | None = None  # the GPU that holds the data
 
     @property
     def _remedy(self) -> str:
-        """What may help where a fit did not converge."""
+        """What to try if a fit did not converge."""
         return "more (max_iter=...) or a larger smoothing"
 
     def _check_params(self) -> None:
-        """Raise where a parameter of the method is wrong, even if there is nothing to fit."""
+        """Raise if a parameter of the method is invalid, even if there is nothing to fit."""
 
     def _method(self, shape: tuple[int, int], seed: int) -> Method:
         """Return what fits a matrix of this shape."""
@@ -157,14 +157,14 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
 
     @property
     def _groups(self) -> np.ndarray | None:
-        """The groups of the columns that the method gets."""
+        """The groups of the columns that the method sees."""
         return None if self._column_groups is None else self._column_groups[self._columns]
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, nested ones (``kernel__width``) on a copy of the part they belong to.
+        """Set parameters; nested ones (``kernel__width``) on a copy of the part they belong to.
 
-        Without the copy they would change for every completer that was given the same part. A
-        kernel that was not given is ``RBF()``.
+        Without the copy they would change for every completer that shares the part. A kernel of
+        None counts as ``RBF()``.
         """
         own = self.get_params(deep=False)
         for name in own.keys() & {key.split("__")[0] for key in params if "__" in key}:
@@ -181,7 +181,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         X : array-like or data frame of shape (n_samples, n_features)
             NaN (or None, NA, ``missing_values``) where missing.
         y : ignored
-            For pipelines.
+            Present for pipelines.
 
         Returns
         -------
@@ -191,50 +191,51 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: object = None) -> Any:
-        """Learn the surface and return X completed; observed entries come back bit-identical.
+        """Learn the surface and return X completed; observed entries are returned bit for bit.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
             NaN (or None, NA, ``missing_values``) where missing.
         y : ignored
-            For pipelines.
+            Present for pipelines.
 
         Returns
         -------
         ndarray or data frame
-            As X; what :meth:`set_output` says, where it was called.
+            Of the type of X, unless :meth:`set_output` says otherwise.
         """
         matrix, mask, completed = self._fit(X)
         return self._deliver(X, matrix, mask, completed)
 
     def transform(self, X: Any) -> Any:
-        """Complete new rows, each by itself, against the fitted ones.
+        """Complete new rows, each independently of the others.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Rows with holes.
+            NaN (or None, NA, ``missing_values``) where missing.
 
         Returns
         -------
         ndarray or data frame
+            Of the type of X.
         """
         check_is_fitted(self)
-        matrix, mask = self._validate(X, reset=False, fewest=0)
+        matrix, mask = self._validate(X, reset=False, min_rows=0)
         completed = self._filled(matrix, mask)
         self._complete_rows(completed, mask)
         return self._deliver(X, matrix, mask, completed)
 
     def _probe(self) -> None:
-        """Raise where what was learned does not fit together, as in a changed file."""
+        """Raise if fitted attributes are inconsistent, as in a file that was tampered with."""
         if hasattr(self, "statistics_"):
             rows, first = np.full((2, self.n_features_in_), np.nan), self._columns[:1]
             rows[:, first] = self.statistics_[first]
             self.transform(rows)
 
     def _complete_rows(self, completed: np.ndarray, mask: np.ndarray) -> tuple[Any, Any]:
-        """Complete rows by the model in place; return which, and what it found."""
+        """Complete rows by the model, in place; return their positions and the model's answer."""
         columns, seen = self._columns, mask[self._part(np.arange(len(mask)), mask)]
         rows = np.flatnonzero(~seen.all(axis=1) & seen.any(axis=1))
         if self.model_ is None or not len(rows):
@@ -256,51 +257,84 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         return rows, done
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns that come back.
+        """Return the names of the output columns.
 
         Parameters
         ----------
         input_features : array-like of str, optional
-            Names of the input columns; those seen by ``fit`` by default.
+            Names of the input columns; by default those seen by ``fit``.
 
         Returns
         -------
         ndarray of str
         """
         check_is_fitted(self)
-        names = _feature_names(self, input_features)
+        names = super().get_feature_names_out(input_features)
         kept = names[self._kept]
         if not self.add_indicator:
             return kept
         return np.concatenate([kept, self.indicator_.get_feature_names_out(names)])
 
     def _fit(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Learn from the rows of X, or from some of them; return matrix, mask and completion."""
+        """Learn from the rows of X or a sample of them; return matrix, mask and completion."""
         with all_or_nothing(self), showing(self.verbose):
             self._forget()
             matrix, mask = self._validate(X, reset=True)
             self._lies_on = name_of(X)
             self._check_params()
-            most = self._most_rows(len(mask))
+            most = self.max_training_rows(len(mask))
             if most is None or len(mask) <= most:
-                return matrix, mask, self._solve(matrix, mask)
+                return matrix, mask, self._learn(matrix, mask)
             train = training_rows(mask, most, self._seed())
-            self._solve(matrix[train], mask[train])
-            self._number_rows(train, len(mask))
+            self._learn(matrix[train], mask[train])
+            self._renumber(train, len(mask))
             return matrix, mask, self._complete_all(matrix, mask)
 
-    def _most_rows(self, n_rows: float) -> int | None:
-        """Return how many of so many rows are learned from at most; None for all."""
+    def _learn(self, matrix: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        """Fit the method to the columns that vary; return the rows completed."""
+        self._take_columns(matrix, mask)
+        completed = self._filled(matrix, mask)
+        self.model_, self.result_, self.n_iter_, self.held_out_ = None, None, 0, None
+        self._keep(None)
+        self.row_determined_ = self._has_entries(mask)
+        if not len(self._columns):
+            return completed
+        rows = np.flatnonzero(self.row_determined_)
+        part = self._part(rows, mask)
+        given = completed[part]
+        fitted = self._method(given.shape, self._seed()).fit(given, mask[part])
+        self._keep(fitted)
+        if fitted.moved is not None:
+            self.residual_ = np.zeros(mask.shape)
+            self.residual_[part] = np.where(mask[part], given - fitted.moved, 0)
+        if fitted.deviation is not None:
+            self.cell_std_ = self._blank_deviation(mask)
+            self.cell_std_[part] = fitted.deviation
+        if fitted.held_out is not None:
+            held, columns = fitted.held_out, self._columns[fitted.held_out.columns]
+            self.held_out_ = held._replace(rows=rows[held.rows], columns=columns)
+        self.model_, self.result_ = fitted.model, fitted.result
+        self.n_iter_ = max(fitted.result.iterations, 1)  # scikit-learn wants at least one
+        self.row_determined_[rows] = fitted.determined
+        completed[part] = fitted.completed  # now, because ``given`` may be a view of it
+        warn_unconverged(fitted.result, self._remedy)
+        return completed
+
+    def _keep(self, fitted: Fitted | None) -> None:
+        """Set what only this kind of completer knows after a fit; None if no column varies."""
+
+    def max_training_rows(self, n_rows: float = np.inf) -> int | None:
+        """Return the maximum number of rows that a fit on ``n_rows`` rows uses; None for all."""
         return None
 
-    def _number_rows(self, numbers: np.ndarray, n_rows: int) -> None:
-        """Speak of rows by their numbers in the data, not in the sample."""
+    def _renumber(self, numbers: np.ndarray, n_rows: int) -> None:
+        """Refer to rows by their positions in the data instead of the sample."""
         self.n_samples_seen_ = n_rows
         if self.held_out_ is not None:
             self.held_out_ = self.held_out_._replace(rows=numbers[self.held_out_.rows])
 
     def _complete_all(self, matrix: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        """Complete all rows by what was learned from some, and note what is known of each."""
+        """Complete all rows by the model of a sample; set the attributes that describe rows."""
         completed = self._filled(matrix, mask)
         rows, found = self._complete_rows(completed, mask)
         self.row_determined_ = self._has_entries(mask)
@@ -312,7 +346,7 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         return completed
 
     def _take_columns(self, matrix: np.ndarray, mask: np.ndarray) -> None:
-        """Decide which columns come back, and which the method gets."""
+        """Decide which columns are returned, and which the method sees."""
         seen = np.asarray(mask.any(axis=0))
         if not seen.any():
             raise ValueError(
@@ -326,80 +360,47 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         varies = np.flatnonzero(seen)
         self._columns = varies[~is_constant(matrix[:, varies], mask[:, varies])]
         if len(self._kept) < len(seen):
-            warn_dropped([str(name) for name in _feature_names(self, None)[~seen]])
+            warn_dropped([str(name) for name in super().get_feature_names_out()[~seen]])
         if self.add_indicator:
             holes = np.where(mask.all(axis=0), 0.0, np.nan)
             self.indicator_ = MissingIndicator(error_on_new=False).fit(holes[None])
 
     def _forget(self) -> None:
-        """Drop what an earlier fit has left."""
+        """Delete the attributes of an earlier fit."""
         for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:
             delattr(self, name)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _solve(self, matrix: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        """Hand the columns that vary to the method; return the rows completed."""
-        self._take_columns(matrix, mask)
-        completed = self._filled(matrix, mask)
-        self.model_, self.result_, self.n_iter_, self.held_out_ = None, None, 0, None
-        self._keep(None)
-        self.row_determined_ = self._has_entries(mask)
-        if len(self._columns) == 0:
-            return completed
-        rows = np.flatnonzero(mask[:, self._columns].any(axis=1))
-        part = self._part(rows, mask)
-        given = completed[part]
-        fitted = self._method(given.shape, self._seed()).fit(given, mask[part])
-        self._keep(fitted)
-        if fitted.moved is not None:
-            self.residual_ = np.zeros(mask.shape)
-            self.residual_[part] = np.where(mask[part], given - fitted.moved, 0)
-        if fitted.deviation is not None:
-            self.cell_std_ = self._blank_deviation(mask)
-            self.cell_std_[part] = fitted.deviation
-        self.model_, completed[part], held = fitted.model, fitted.completed, fitted.held_out
-        result, determined = fitted.result, fitted.determined
-        if held is not None:
-            columns = self._columns[held.columns]
-            self.held_out_ = held._replace(rows=rows[held.rows], columns=columns)
-        # scikit-learn wants at least one, also where there was nothing to do.
-        self.result_, self.n_iter_ = result, max(result.iterations, 1)
-        self.row_determined_[rows] &= determined
-        warn_unconverged(result, self._remedy)
-        return completed
-
-    def _keep(self, fitted: Fitted | None) -> None:
-        """Set what only this kind of completer knows after a fit; None where nothing varied."""
-
     def _part(self, rows: np.ndarray, mask: np.ndarray) -> Any:
-        """Return the index of some rows in the columns that vary; quicker where these are all."""
+        """Return the index of some rows in the columns that vary; a view if these are all."""
         if len(self._columns) < mask.shape[1]:
             return np.ix_(rows, self._columns)
         return rows if len(rows) < len(mask) else slice(None)
 
     def _has_entries(self, mask: np.ndarray) -> np.ndarray:
-        """Return which rows have an entry in columns that vary, or in any where none does."""
+        """Return which rows have an observed entry in the columns that vary, if any column does."""
         columns = self._columns if len(self._columns) else slice(None)
         return np.asarray(mask[:, columns].any(axis=1))
 
     def _blank_deviation(self, mask: np.ndarray) -> np.ndarray:
-        """Return how far cells may be off before anything was completed."""
+        """Return the deviations of cells before anything is completed."""
         blank = np.zeros(mask.shape)
         seen = ~np.isnan(self.statistics_)
         blank[:, ~seen] = np.nan
-        # A row of which nothing is known may be anywhere in its columns.
+        # A row without observed entries is as uncertain as its columns are wide.
         blank[np.ix_(~mask.any(axis=1), seen)] = self._spread[seen]
         return blank
 
-    def _validate(self, X: Any, *, reset: bool, fewest: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    def _validate(self, X: Any, *, reset: bool, min_rows: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        """Return X as a matrix, and its mask, True where observed; raise if X is invalid."""
         matrix = check_array(
             to_matrix(X, exact=True),
             dtype=[np.float64, np.float32],
-            order="C",  # however they came: the bits must not depend on that
+            order="C",  # of any input: the bits must not depend on it
             ensure_all_finite=False,
-            ensure_min_samples=fewest,
+            ensure_min_samples=min_rows,
             estimator=self,
             input_name="X",
         )
@@ -412,13 +413,13 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         return matrix, find_missing(matrix, self.missing_values, LARGEST)
 
     def _filled(self, matrix: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        """Return the rows in float64, with the means of the columns in their holes."""
+        """Return the rows in float64, with column means in place of missing entries."""
         return np.where(mask, matrix, np.nan_to_num(self.statistics_, nan=0.0))
 
     def _deliver(self, X: Any, matrix: np.ndarray, mask: np.ndarray, completed: np.ndarray) -> Any:
-        """Put the observed entries back, drop what is dropped, return the user's kind of table.
+        """Put the observed entries back, select the columns, return the user's kind of table.
 
-        ``completed`` is not needed afterwards: it becomes the result.
+        This is the only place where observed entries return. It overwrites ``completed``.
         """
         np.copyto(completed, matrix, where=mask)
         final = completed.astype(matrix.dtype, copy=False)
@@ -442,24 +443,8 @@ class BaseCompleter(Reported, TransformerMixin, BaseEstimator):
         return tags
 
 
-def _feature_names(estimator: BaseCompleter, given: Any) -> np.ndarray:
-    known = getattr(estimator, "feature_names_in_", None)
-    if given is None:
-        default = [f"x{j}" for j in range(estimator.n_features_in_)]
-        return np.asarray(default if known is None else known, dtype=object)
-    given = np.asarray(given, dtype=object)
-    if known is not None and not np.array_equal(known, given):
-        raise ValueError("input_features is not equal to feature_names_in_")
-    if len(given) != estimator.n_features_in_:
-        raise ValueError(
-            f"input_features should have length equal to number of features "
-            f"({estimator.n_features_in_}), got {len(given)}"
-        )
-    return given
-
-
 def prepared(estimator: Any, seed: int | None, verbose: int = 0) -> Any:
-    """Return a copy of an estimator that follows a seed, unless it has one itself."""
+    """Return a clone of an estimator, seeded unless it has a seed of its own."""
     estimator = clone(estimator)
     params = estimator.get_params(deep=False)
     if seed is not None and params.get("random_state", seed) is None:
@@ -470,7 +455,7 @@ def prepared(estimator: Any, seed: int | None, verbose: int = 0) -> Any:
 
 
 def adapt(estimator: Any, owners: np.ndarray, scaled: bool) -> None:
-    """Tell an estimator which columns belong together, and whether they are scaled for good."""
+    """Pass on which columns belong together, and that they need no more scaling."""
     if scaled and "scale" in estimator.get_params(deep=False):
         estimator.set_params(scale=None)
     if isinstance(estimator, BaseCompleter) and len(np.unique(owners)) < len(owners):
@@ -478,7 +463,7 @@ def adapt(estimator: Any, owners: np.ndarray, scaled: bool) -> None:
 
 
 def checked(estimator: Any, matrix: np.ndarray, completed: Any) -> np.ndarray:
-    """Return what an estimator made of a matrix as an array of its shape without holes."""
+    """Return an estimator's completion of a matrix; raise if it is not one."""
     completed = np.asarray(completed, dtype=np.float64)
     name = type(estimator).__name__
     if completed.shape != matrix.shape:
@@ -487,5 +472,5 @@ def checked(estimator: Any, matrix: np.ndarray, completed: Any) -> np.ndarray:
             "adds or drops columns (add_indicator)."
         )
     if not np.isfinite(completed).all():
-        raise ValueError(f"{name} left cells missing or made them infinite; choose another method.")
+        raise ValueError(f"{name} left entries missing or infinite; choose another method.")
     return completed

@@ -1,8 +1,8 @@
 """Dask arrays, data frames and folders of Parquet files, on one machine or on many.
 
-A completer learns from a sample of all partitions, which is chosen in one pass; what comes out is
-an ordinary fitted completer, the same to the last bit as from an array. Then every partition is
-completed independently.
+A completer learns from a sample of the rows, which is chosen in one pass over the partitions. The
+result is an ordinary fitted completer, the same to the last bit as from an array; it completes
+each partition independently.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from sklearn.utils import check_random_state
 from polycomplete._optional import need
 from polycomplete.frames import present, table
 from polycomplete.methods import PMC
-from polycomplete.out_of_core import BlockCompleter, Sampler, error_context, is_fitted
-from polycomplete.sampling import Sample
+from polycomplete.out_of_core import BlockCompleter, error_context, is_fitted
+from polycomplete.sampling import Sample, Sampler
 from polycomplete.surface import SurfaceModel
 from polycomplete.tables import TableCompleter
 from polycomplete.tables.codecs import is_measured
@@ -35,11 +35,11 @@ from polycomplete.tables.completer import check_columns, listed
 
 __all__ = ["complete_parquet", "connected", "fit", "transform"]
 
-AT_ONCE = 8  # samples that are added up in a task: those of many partitions would not fit
-ROWS = 3000  # of a table to learn from, where the method does not say how many
-OF_ROWS = ("row_determined_", "cell_std_", "held_out_", "result_", "proba_")  # that were learned
-# Dask's own threshold makes glibc ask the system for fresh memory for every array above 128 kB:
-# completing would take 2.5 times as long.
+FAN_IN = 8  # samples that a task adds up: those of all partitions may not fit into memory
+TABLE_ROWS = 3000  # of a table to learn from, if its method has no maximum
+ROW_ATTRIBUTES = ("row_determined_", "cell_std_", "held_out_", "result_", "proba_")
+# With Dask's own thresholds glibc asks the system for fresh memory for every array above 128 kB,
+# and completing takes 2.5 times as long.
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": 64 * 2**20, "MALLOC_MMAP_THRESHOLD_": 32 * 2**20}
 
 
@@ -50,15 +50,15 @@ def connected(workers: int | None = None, scheduler: str | None = None) -> Itera
     Parameters
     ----------
     workers : int, optional
-        Start so many processes here, with one thread each, and end them afterwards.
+        Number of processes to start on this machine, with one thread each, and to stop at the end.
     scheduler : str, optional
         The address of a running scheduler, such as ``tcp://10.0.0.1:8786``. Without either,
-        whatever Dask uses by itself.
+        Dask's default.
 
     Returns
     -------
     context manager
-        Gives the client of :mod:`distributed`; None without workers and scheduler.
+        Gives the client of :mod:`distributed`, or None without workers and scheduler.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def connected(workers: int | None = None, scheduler: str | None = None) -> Itera
         yield None
         return
     distributed = need("distributed", "dask", "Working with several processes")
-    # Any free port for the dashboard, which several jobs on a machine would fight for.
+    # Any free port for the dashboard, so that several jobs can run on a machine.
     started = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": ":0"}
     options = started if scheduler is None else {"address": scheduler}
     environment = {f"distributed.nanny.pre-spawn-environ.{k}": v for k, v in KEEP_MEMORY.items()}
@@ -83,17 +83,17 @@ def connected(workers: int | None = None, scheduler: str | None = None) -> Itera
 
 
 def fit(completer: Any, X: Any) -> Any:
-    """Let a completer learn from a Dask array or data frame, in one pass over its partitions.
+    """Fit a completer on a Dask array or data frame, in one pass over its partitions.
 
-    What is learned is what ``completer.fit`` learns from the same rows in memory, to the last bit,
-    however they are partitioned. Rows to learn from are chosen on the workers; the surface is
-    learned from them in this process.
+    The result is that of ``completer.fit`` on the same rows in memory, to the last bit, however
+    they are partitioned. The workers choose the rows to learn from; the surface is learned from
+    these in this process.
 
     Parameters
     ----------
     completer : PMC, NLMC, Completer or TableCompleter
-        One that has ``fit_blocks``; or a TableCompleter, which then learns from a sample of the
-        rows with all categories in it, the same for any partitions.
+        A completer with ``sampler`` and ``fit_sample``; or a TableCompleter, which learns from a
+        sample of the rows that shows all categories, the same for any partitions.
     X : dask.array.Array or dask.dataframe.DataFrame
         NaN (or None, NA) where missing.
 
@@ -114,27 +114,25 @@ def fit(completer: Any, X: Any) -> Any:
     """
     delayed = need("dask", "dask", "Computing with Dask").delayed
     X = _by_rows(X)
-    choose, learn = _learning(completer, _without_rows(X))
-    sent, first, samples = delayed(choose, traverse=False), 0, []
+    sampler, learn = _protocol(completer, _without_rows(X))
+    sent, first, samples = delayed(sampler, traverse=False), 0, []
     for number, part in enumerate(np.ravel(X.to_delayed())):
         samples.append(delayed(_sample_of)(sent, part, first, f"Partition {number}"))
-        # The number of the next partition's first row is known when this one was counted: so one
-        # pass is enough.
-        first = first + delayed(len)(part)
+        first = first + delayed(len)(part)  # counted in the same pass
     while len(samples) > 1:
-        groups = [samples[at : at + AT_ONCE] for at in range(0, len(samples), AT_ONCE)]
+        groups = [samples[at : at + FAN_IN] for at in range(0, len(samples), FAN_IN)]
         samples = [delayed(reduce)(add, group) for group in groups]
     learn(samples[0].compute())
     return completer
 
 
-def _sample_of(choose: Sampler, block: Any, first: int, place: str) -> Sample:
+def _sample_of(sampler: Sampler, block: Any, first: int, place: str) -> Sample:
     with error_context(place):
-        return choose(block, first)
+        return sampler(block, first)
 
 
-def _learning(completer: Any, like: Any) -> tuple[Sampler, Callable[[Sample], Any]]:
-    """Return what chooses rows of a block, and what learns from all that were chosen."""
+def _protocol(completer: Any, like: Any) -> tuple[Sampler, Callable[[Sample], Any]]:
+    """Return what chooses rows of a block, and what learns from all rows chosen."""
     if isinstance(completer, TableCompleter):
         return _table_sampler(completer, table(like)), partial(_fit_table, completer)
     if not isinstance(completer, BlockCompleter):
@@ -146,14 +144,14 @@ def _learning(completer: Any, like: Any) -> tuple[Sampler, Callable[[Sample], An
 
 
 def _table_sampler(completer: TableCompleter, like: Any) -> Sampler:
-    """Return what chooses rows of a table so that every category occurs."""
+    """Return what chooses rows of a table, so that every category occurs among them."""
     method = PMC() if completer.method is None else completer.method
-    told, names = completer.column_types or {}, list(like.columns)
-    most = method._most_rows(np.inf) if isinstance(method, BlockCompleter) else None
+    kinds, names = completer.column_types or {}, list(like.columns)
+    most = method.max_training_rows() if isinstance(method, BlockCompleter) else None
     seed = int(check_random_state(completer.random_state).randint(2**31 - 1))
     used = [name for name in names if name not in listed(completer.passthrough)]
     dtypes = {name: like[name].dtype for name in used}
-    labels = [name for name in used if name in told or not is_measured(dtypes[name])]
+    labels = [name for name in used if name in kinds or not is_measured(dtypes[name])]
     for name in labels:
         known = like[name].cat.get_categories() if dtypes[name] == nw.Categorical else []
         if "__UNKNOWN_CATEGORIES__" in list(known):
@@ -162,19 +160,19 @@ def _table_sampler(completer: TableCompleter, like: Any) -> Sampler:
                 "X = X.categorize() first."
             )
     needed = partial(_examples, labels, int(completer.max_categories))
+    return Sampler(partial(_read_table, names, used), most or TABLE_ROWS, seed, needed)
 
-    def choose(block: Any, first: int) -> Sample:
-        frame = table(block)
-        check_columns(names, list(frame.columns))
-        there = [present(frame[name]) for name in used] or [np.ones(len(frame), dtype=bool)]
-        mask = np.column_stack(there)
-        return Sample.of(frame.select(names), mask, first, most or ROWS, seed, needed=needed)
 
-    return choose
+def _read_table(names: list[Any], used: list[Any], block: Any) -> tuple[Any, np.ndarray]:
+    """Return a block as a table, and which cells of the columns in use are present."""
+    frame = table(block)
+    check_columns(names, list(frame.columns))
+    observed = [present(frame[name]) for name in used] or [np.ones(len(frame), dtype=bool)]
+    return frame.select(names), np.column_stack(observed)
 
 
 def _examples(labels: list[Any], most: int, frame: Any) -> Iterator[np.ndarray]:
-    """Yield positions of rows that show each label."""
+    """Yield the positions of the first rows with each category of each column."""
     for name in labels:
         first = frame[name].is_first_distinct().to_numpy() & present(frame[name])
         yield np.flatnonzero(first)[: most + 1]  # one more is enough to refuse the column
@@ -183,23 +181,23 @@ def _examples(labels: list[Any], most: int, frame: Any) -> Iterator[np.ndarray]:
 def _fit_table(completer: TableCompleter, sample: Sample) -> None:
     completer.fit(sample.X.to_native())
     completer.n_samples_seen_ = sample.n_rows
-    del completer.proba_, completer.cell_std_, completer.held_out_  # they are of the sample's cells
+    del completer.proba_, completer.cell_std_, completer.held_out_  # of the cells of the sample
 
 
 def transform(completer: Any, X: Any) -> Any:
-    """Complete a Dask array or data frame, partition by partition, when it is asked for.
+    """Complete a Dask array or data frame lazily, partition by partition.
 
     Parameters
     ----------
     completer : completer
-        Fitted, by :func:`fit` or in any other way: every completer and ``TableCompleter``.
+        Any fitted completer or ``TableCompleter``.
     X : dask.array.Array or dask.dataframe.DataFrame
-        Rows with holes.
+        NaN (or None, NA) where missing.
 
     Returns
     -------
     dask.array.Array or dask.dataframe.DataFrame
-        As X, with the same partitions; nothing has been computed yet.
+        Of the type of X, with the same partitions; not computed yet.
 
     Examples
     --------
@@ -232,9 +230,9 @@ def _complete_part(
 
 
 def _lean(completer: Any) -> Any:
-    """Return a copy to be sent to workers: one thread, nothing about the rows it learned from."""
+    """Return a copy to send to workers: single-threaded, without attributes of training rows."""
     light = copy(completer)
-    for name in OF_ROWS:
+    for name in ROW_ATTRIBUTES:
         light.__dict__.pop(name, None)
     if getattr(light, "method_", None) is not None:  # of a TableCompleter
         light.method_ = _lean(light.method_)
@@ -249,21 +247,21 @@ def _is_array(X: Any) -> bool:
 
 
 def _by_rows(X: Any) -> Any:
-    """Return X with whole rows in each partition; refuse what is no Dask collection."""
+    """Return X with whole rows in each partition; raise if it is not a Dask collection."""
     if _is_array(X):
         if X.ndim != 2:
             raise ValueError(f"X must have two dimensions, rows and columns; it has {X.ndim}.")
         return X.rechunk({1: -1})
     if not (hasattr(X, "map_partitions") and hasattr(X, "columns")):
         raise TypeError(
-            f"X must be a Dask array or data frame, got {type(X).__name__}; for what is in memory "
+            f"X must be a Dask array or data frame, got {type(X).__name__}; for data in memory "
             "use the completer's own fit and transform."
         )
     return X
 
 
 def _without_rows(X: Any) -> Any:
-    """Return a block of X as it would be without rows."""
+    """Return an empty block of X."""
     return np.empty((0, X.shape[1]), dtype=X.dtype) if _is_array(X) else X._meta
 
 
@@ -275,27 +273,27 @@ def complete_parquet(
     workers: int | None = None,
     scheduler: str | None = None,
 ) -> Any:
-    """Complete a folder of Parquet files into another folder, which appears when it is whole.
+    """Complete a folder of Parquet files into another folder, which appears once it is complete.
 
     Parameters
     ----------
     source : str or path
-        A folder with ``.parquet`` files, in folders of their own if need be.
+        A folder with ``.parquet`` files, also in its subfolders.
     target : str or path
-        Another folder, which must be empty or not there yet. It gets a file for each partition
-        that Dask makes of the source: a file, or a part of a large one.
+        Another folder, which must be empty or not exist yet. It gets a file for each partition
+        that Dask makes of the source: a file, or part of a large one.
     completer : completer
-        One that is fitted is used as it is; others learn from all files, as :func:`fit` does it.
+        A fitted one is used as it is; a clone of any other is fitted on all files by :func:`fit`.
     workers : int, optional
-        Work with so many processes on this machine.
+        Number of processes to use on this machine.
     scheduler : str, optional
-        Work on the cluster of this scheduler, whose workers must see both folders. Without
-        either, by what Dask is set to: a client that is open, or threads.
+        Address of the scheduler of a cluster, whose workers must see both folders. Without
+        either, Dask's default: an open client, or threads.
 
     Returns
     -------
     completer
-        Fitted: the given one where it was fitted before, else a copy of it.
+        The given one if it was fitted, or its fitted clone.
 
     Examples
     --------
@@ -317,7 +315,7 @@ def complete_parquet(
     """
     frames = need("dask.dataframe", "dask", "Computing with Dask")
     files, schema = _files(Path(source))
-    # What pandas wrote has its dtypes in it; of others, it would make floats of whole numbers.
+    # Files written by pandas say their dtypes; from others, pandas would read integers as floats.
     known = schema.pandas_metadata
     backend, index = (None, known["index_columns"]) if known else ("pyarrow", [])
     with connected(workers, scheduler), _folder_written_whole(Path(target)) as part:
@@ -334,17 +332,17 @@ def complete_parquet(
 
 
 def _files(source: Path) -> tuple[list[str], Any]:
-    """Return the files of a folder, which must have the same columns, and their schema."""
+    """Return the files of a folder, which must have the same columns, and a schema."""
     arrow = need("pyarrow.parquet", "dask", "Reading Parquet files")
     if not source.is_dir():
-        raise NotADirectoryError(f"{source} is no folder; complete_file takes a single file.")
+        raise NotADirectoryError(f"{source} is not a folder; complete_file takes a single file.")
     paths = sorted(path for path in source.rglob("*.parquet") if path.name[0] not in "._")
     if not paths:
         raise FileNotFoundError(f"There is no .parquet file in {source}.")
     first = arrow.read_schema(paths[0])
     for path in paths[1:]:
         odd = set(arrow.read_schema(path).names) ^ set(first.names)
-        if odd:  # Dask would fill in what a file lacks
+        if odd:  # Dask would add the missing columns
             raise ValueError(
                 f"{path} does not have the columns of {paths[0]}: they differ in "
                 f"{', '.join(sorted(odd))}; make the files alike first."
@@ -354,13 +352,13 @@ def _files(source: Path) -> tuple[list[str], Any]:
 
 @contextmanager
 def _folder_written_whole(target: Path) -> Iterator[str]:
-    """Give a folder that gets its name only when everything is in it."""
+    """Yield a temporary folder that is renamed to the target once it is complete."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise FileExistsError(f"{target} is there already and not empty; choose another folder.")
+        raise FileExistsError(f"{target} already exists and is not empty; choose another folder.")
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(
         prefix=f".{target.name}.", suffix=".part", dir=target.parent, ignore_cleanup_errors=True
     ) as part:
         yield part
         os.chmod(part, 0o755)
-        os.replace(part, target)  # an empty folder gives way
+        os.replace(part, target)  # replaces an empty folder

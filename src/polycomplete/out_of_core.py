@@ -1,14 +1,14 @@
-"""More rows than are learned from, and more than fit into memory: in blocks, from file to file.
+"""More rows than a fit uses, or than fit into memory: in blocks, from file to file.
 
-The surface is learned from a sample, which blocks choose together in one pass; then every row, that
-of the sample too, is completed independently. So the answer for a row is the same to the last bit
-whether it came in an array, in a block of any size, or from another machine.
+The surface is learned from a sample of the rows, which is chosen in one pass over the blocks; then
+every row, those of the sample included, is completed independently. So the answer for a row is the
+same to the last bit whether it comes in an array, in a block of any size, or on another machine.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -23,31 +23,28 @@ from polycomplete._messages import showing
 from polycomplete._optional import need
 from polycomplete.base import BaseCompleter, all_or_nothing
 from polycomplete.io.atomic import refuse_taken, written_whole
-from polycomplete.sampling import Sample
+from polycomplete.sampling import Sample, Sampler
 
 __all__ = ["complete_file"]
 
-ENTRIES = 2**21  # of a block that an array or a file is cut into
-
-#: Chooses rows of a block, given the number of its first row among all.
-Sampler = Callable[[Any, int], Sample]
+STREAM_ENTRIES = 2**21  # of the blocks into which an array or a file is cut
 
 
 class BlockCompleter(BaseCompleter):
-    """A completer that learns from some of the rows where there are many, and so takes blocks."""
+    """A completer that learns from a sample if there are many rows, which may come in blocks."""
 
     def fit_blocks(self, blocks: Any) -> Self:
-        """Learn the surface from rows that come in blocks, in one pass and bounded memory.
+        """Learn the surface from blocks of rows, in one pass and bounded memory.
 
-        What is learned is what :meth:`fit` learns from all rows at once, to the last bit.
-        ``row_determined_`` and ``cell_std_``, which have a number for each row, are not kept.
+        The result is that of :meth:`fit` on all rows at once, to the last bit, but without
+        ``row_determined_`` and ``cell_std_``, which have an entry for each row.
 
         Parameters
         ----------
         blocks : list, generator function, or other iterable of arrays or data frames
             Blocks of rows with the same columns; a two-dimensional array, such as a memory map, is
-            cut into blocks. It must be possible to go through them again, to complete them: of a
-            generator, pass the function that makes it.
+            cut into blocks. To complete them later, the blocks must be iterable twice: instead of
+            a generator, pass the function that makes it.
 
         Returns
         -------
@@ -58,16 +55,15 @@ class BlockCompleter(BaseCompleter):
             for number, block in enumerate(in_blocks(blocks)):
                 with error_context(f"Block {number}"):
                     if sample is None:
-                        choose = self.sampler(block)
-                        sample = choose(block, 0)
+                        sample = self.sampler(block)(block, 0)
                     else:
-                        sample += choose(block, sample.n_rows)
+                        sample += sample.sampler(block, sample.n_rows)
             if sample is None:
                 raise ValueError("There are no blocks of rows to learn from.")
             return self.fit_sample(sample)
 
     def transform_blocks(self, blocks: Any) -> Iterator[Any]:
-        """Complete blocks of rows, each when it is asked for.
+        """Complete blocks of rows lazily, one at a time.
 
         Parameters
         ----------
@@ -85,19 +81,19 @@ class BlockCompleter(BaseCompleter):
             yield completed
 
     def sampler(self, block: Any) -> Sampler:
-        """Return what chooses rows to learn from, block by block, here or on another machine.
+        """Return the object that chooses rows to learn from, block by block, on any machine.
 
         Parameters
         ----------
         block : array or data frame
-            One with the columns of all; it may have no rows.
+            A block with the columns of all; it may have no rows.
 
         Returns
         -------
-        callable
-            From a block and the number of its first row among all rows to a
-            :class:`~polycomplete.sampling.Sample`. Those of adjoining blocks are added; the sum of
-            all is for :meth:`fit_sample`.
+        Sampler
+            A function of a block and the position of its first row in the data, which returns a
+            :class:`~polycomplete.sampling.Sample`. Samples of adjoining blocks can be added; pass
+            the sum of all to :meth:`fit_sample`.
 
         Examples
         --------
@@ -110,23 +106,25 @@ class BlockCompleter(BaseCompleter):
         90
         """
         self._check_params()
-        most = self._most_rows(np.inf)
+        most = self.max_training_rows()
         if most is None:
             raise TypeError(
                 f"{type(self).__name__} learns from all rows at once with these parameters, and "
                 "takes no blocks; use solver=Landmark(), without noise."
             )
         reader = clone(self)
-        reader._validate(block, reset=True, fewest=0)
-        return partial(_choose, reader, most, self._seed())
+        reader._validate(block, reset=True, min_rows=0)
+        read = partial(reader._validate, reset=False, min_rows=0)
+        names = getattr(reader, "feature_names_in_", None)
+        return Sampler(read, most, self._seed(), names=names)
 
     def fit_sample(self, sample: Sample) -> Self:
-        """Learn from the rows that :meth:`sampler` chose.
+        """Learn the surface from the rows that :meth:`sampler` chose.
 
         Parameters
         ----------
         sample : Sample
-            Of all rows.
+            The sample of all rows.
 
         Returns
         -------
@@ -134,27 +132,18 @@ class BlockCompleter(BaseCompleter):
         """
         with all_or_nothing(self), showing(self.verbose):
             self._forget()
-            matrix, mask = self._validate(sample.X, reset=True, fewest=0)
-            if sample.names is not None:
-                self.feature_names_in_ = sample.names
-            self._solve(matrix, mask)
-            self._number_rows(sample.number, sample.n_rows)
+            matrix, mask = self._validate(sample.X, reset=True, min_rows=0)
+            if sample.sampler.names is not None:
+                self.feature_names_in_ = sample.sampler.names
+            self._learn(matrix, mask)
+            self._renumber(sample.number, sample.n_rows)
             for name in ("row_determined_", "cell_std_"):
                 self.__dict__.pop(name, None)
             return self
 
 
-def _choose(reader: BlockCompleter, most: int, seed: int, block: Any, first: int) -> Sample:
-    matrix, mask = reader._validate(block, reset=False, fewest=0)
-    names = getattr(reader, "feature_names_in_", None)
-    return Sample.of(matrix, mask, first, most, seed, names=names)
-
-
 def in_blocks(blocks: Any, again: bool = True) -> Iterator[Any]:
-    """Go through blocks of rows, those of an array, or what a function makes.
-
-    ``again`` says whether it must be possible to go through them a second time.
-    """
+    """Iterate over blocks of rows; ``again`` says whether they must be iterable twice."""
     if isinstance(blocks, np.ndarray) and blocks.ndim == 2:
         return (blocks[part] for part in _parts(*blocks.shape))
     if hasattr(blocks, "columns") or isinstance(blocks, np.ndarray | str | bytes):
@@ -166,7 +155,7 @@ def in_blocks(blocks: Any, again: bool = True) -> Iterator[Any]:
         return iter(blocks())
     if again and iter(blocks) is blocks:
         raise TypeError(
-            f"blocks is a {type(blocks).__name__}, which can be gone through only once, but is "
+            f"blocks is a {type(blocks).__name__}, which can be iterated over only once, but is "
             "needed again to complete the blocks; pass the function that makes it, without "
             "calling it, or a list."
         )
@@ -174,13 +163,13 @@ def in_blocks(blocks: Any, again: bool = True) -> Iterator[Any]:
 
 
 def _parts(n: int, m: int) -> Iterator[slice]:
-    """Yield the blocks of an array; one without rows has one, for its columns."""
+    """Yield the blocks of an array; an array without rows has one, for its columns."""
     size = _block_size(m)
     return (slice(begin, begin + size) for begin in range(0, max(n, 1), size))
 
 
 def _block_size(n_columns: int) -> int:
-    return max(1, ENTRIES // max(n_columns, 1))
+    return max(1, STREAM_ENTRIES // max(n_columns, 1))
 
 
 @contextmanager
@@ -194,7 +183,7 @@ def error_context(place: str) -> Iterator[None]:
 
 
 def is_fitted(completer: Any) -> bool:
-    """Return whether an estimator has learned."""
+    """Return whether an estimator is fitted."""
     try:
         check_is_fitted(completer)
     except NotFittedError:
@@ -211,7 +200,7 @@ def complete_file(
 ) -> Any:
     """Complete the rows of a file into another file, in bounded memory.
 
-    The file is read twice: to learn, and to complete. The other one appears when it is whole.
+    The file is read twice: to learn, and to complete. The output appears once it is complete.
 
     Parameters
     ----------
@@ -220,9 +209,9 @@ def complete_file(
     target : str or path
         A file of the same kind.
     completer : completer
-        One that is fitted is used as it is; others learn from the file, by ``fit_blocks``.
+        A fitted one is used as it is; others learn from the file, by ``fit_blocks``.
     force : bool, default=False
-        Replace a file of that name.
+        Replace an existing file.
 
     Returns
     -------
@@ -266,12 +255,12 @@ def complete_file(
 
 
 def _array_blocks(path: Path) -> Iterator[tuple[np.ndarray, int]]:
-    """Yield blocks of the rows of a ``.npy`` file, with the number of all rows."""
+    """Yield blocks of the rows of a ``.npy`` file, each with the total number of rows."""
     X = np.load(path, mmap_mode="r")
     if X.ndim != 2:
         raise ValueError(f"The array has {X.ndim} dimensions; rows and columns are needed.")
     for part in _parts(*X.shape):
-        # Mapped anew each time: what was read of a map counts as memory while it is open.
+        # Mapped anew each time: what was read counts as memory while a map is open.
         yield np.array(np.load(path, mmap_mode="r")[part]), len(X)
 
 
@@ -286,13 +275,13 @@ def _write_array(file: IO[bytes], blocks: Iterator[tuple[np.ndarray, int]]) -> N
 
 
 def _table_blocks(path: Path) -> Iterator[tuple[Any, Any]]:
-    """Yield blocks of the rows of a ``.parquet`` file; beside them the index of pandas."""
+    """Yield blocks of the rows of a ``.parquet`` file, each with its pandas index."""
     arrow = need("pyarrow", "dask", "Reading Parquet files in blocks")
     parquet = need("pyarrow.parquet", "dask", "Reading Parquet files in blocks")
     try:
         file = parquet.ParquetFile(path)
     except arrow.ArrowInvalid as error:
-        raise ValueError(f"{path} is no Parquet file, or is cut off ({error}).") from None
+        raise ValueError(f"{path} is not a Parquet file, or is truncated ({error}).") from None
     with file:
         schema = file.schema_arrow
         known = (schema.pandas_metadata or {}).get("index_columns", [])
@@ -317,7 +306,7 @@ def _write_table(file: IO[bytes], blocks: Iterator[tuple[Any, Any]]) -> None:
     writer.close()
 
 
-#: What yields blocks of the rows of a file and something beside them, and what writes such blocks.
+#: By suffix: a reader of blocks, each with something that the writer needs, and that writer.
 FILES: dict[str, Any] = {
     ".npy": (_array_blocks, _write_array),
     ".parquet": (_table_blocks, _write_table),

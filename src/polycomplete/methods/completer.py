@@ -181,7 +181,8 @@ class Completer(BlockCompleter):
         self.scale_ = None if fitted is None else fitted.scale
         self.smoothing_ = np.nan if fitted is None else fitted.smoothing
 
-    def _most_rows(self, n_rows: float) -> int | None:
+    def max_training_rows(self, n_rows: float = np.inf) -> int | None:
+        """Return the maximum number of rows that a fit on ``n_rows`` rows uses; None for all."""
         return self._solver(n_rows).max_samples
 
     def path(self, X: Any) -> Iterator[tuple[float, np.ndarray]]:
