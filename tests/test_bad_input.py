@@ -67,7 +67,7 @@ WRONG = {
     "smoothing zero": (PMC(smoothing=0), "smoothing must be .*positive number, got 0"),
     "no smoothing": (PMC(smoothing=None), "smoothing must be .*positive number, got None"),
     "device": (PMC(device="gpu"), 'device must be "cpu", "cuda".*, got \'gpu\''),
-    "cores": (PMC(n_jobs=0), "n_jobs must be a whole number from 1, or -1, got 0"),
+    "cores": (PMC(n_jobs=0), "n_jobs must be a positive integer, or -1, got 0"),
     "part of a core": (PMC(n_jobs=1.5), r"n_jobs must be a whole number .*, got 1\.5"),
     "eigen": (PMC(solver=Exact(eigen="half")), r"Exact\(eigen=...\) must be .*, got 'half'"),
     "kernel multiple": (

@@ -436,7 +436,7 @@ def test_a_table_of_nothing_is_refused():
         ({"max_iter": None}, "max_iter=None must be a whole number"),
         ({"alpha": 0.5}, "alpha=0.5 must be above 1"),
         ({"alpha": "big"}, "alpha=...\\) must be a positive number"),
-        ({"ridge": -1.0}, "ridge=...\\) must be a number that is not negative"),
+        ({"ridge": -1.0}, "ridge=...\\) must be a non-negative number"),
         ({"rho": 1.5}, "rho=1.5 must not"),
         ({"normalize": "yes"}, "normalize='yes' must be one of"),
         ({"assign_labels": "guess"}, "assign_labels='guess' must be one of"),

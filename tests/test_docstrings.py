@@ -74,7 +74,8 @@ def test_modules_say_what_they_are_for_and_what_they_offer(name):
     module = importlib.import_module(name)
     assert module.__doc__
     names = getattr(module, "__all__", [])
-    assert names == sorted(set(names), key=isort_order)
+    computed = name == "polycomplete"  # from the table of its lazy imports
+    assert names == sorted(set(names), key=None if computed else isort_order)
 
 
 def isort_order(name):

@@ -1,6 +1,6 @@
-"""Fill in the missing entries of data that lie on curved low-dimensional surfaces.
+"""Complete missing entries of data near curved surfaces of low dimension.
 
-Names are loaded when they are first used, so that the command line answers at once.
+Names are imported when they are first used, so that the command line starts at once.
 """
 
 from importlib import import_module
@@ -9,30 +9,46 @@ from typing import TYPE_CHECKING, Any
 from polycomplete._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from polycomplete import (
-        clustering,
-        datasets,
-        diagnostics,
-        masks,
-        methods,
-        metrics,
-        report,
-        theory,
-    )
-    from polycomplete._resources import show_versions
-    from polycomplete.clustering import SparseSubspaceClustering, SubspaceClusterer
-    from polycomplete.kernels import RBF, Linear, Polynomial
-    from polycomplete.landmarks import Landmark
-    from polycomplete.methods import KFMC, LADMC, LRMC, NLMC, PMC, SRMC, VMC
-    from polycomplete.methods.completer import Completer
-    from polycomplete.out_of_core import complete_file
-    from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
-    from polycomplete.persistence import load, save
-    from polycomplete.solvers import AdamPlus, AugmentedLagrangian, Exact, SoftImpute
-    from polycomplete.tables import TableCompleter
-    from polycomplete.transduction import TransductiveClassifier, TransductiveRegressor
+    from polycomplete import clustering as clustering
+    from polycomplete import datasets as datasets
+    from polycomplete import diagnostics as diagnostics
+    from polycomplete import masks as masks
+    from polycomplete import methods as methods
+    from polycomplete import metrics as metrics
+    from polycomplete import report as report
+    from polycomplete import theory as theory
+    from polycomplete._resources import show_versions as show_versions
+    from polycomplete.clustering import SparseSubspaceClustering as SparseSubspaceClustering
+    from polycomplete.clustering import SubspaceClusterer as SubspaceClusterer
+    from polycomplete.kernels import RBF as RBF
+    from polycomplete.kernels import Linear as Linear
+    from polycomplete.kernels import Polynomial as Polynomial
+    from polycomplete.landmarks import Landmark as Landmark
+    from polycomplete.methods import KFMC as KFMC
+    from polycomplete.methods import LADMC as LADMC
+    from polycomplete.methods import LRMC as LRMC
+    from polycomplete.methods import NLMC as NLMC
+    from polycomplete.methods import PMC as PMC
+    from polycomplete.methods import SRMC as SRMC
+    from polycomplete.methods import VMC as VMC
+    from polycomplete.methods.completer import Completer as Completer
+    from polycomplete.out_of_core import complete_file as complete_file
+    from polycomplete.penalties import Equal as Equal
+    from polycomplete.penalties import Inverse as Inverse
+    from polycomplete.penalties import Ramp as Ramp
+    from polycomplete.penalties import Schatten as Schatten
+    from polycomplete.penalties import Skip as Skip
+    from polycomplete.persistence import load as load
+    from polycomplete.persistence import save as save
+    from polycomplete.solvers import AdamPlus as AdamPlus
+    from polycomplete.solvers import AugmentedLagrangian as AugmentedLagrangian
+    from polycomplete.solvers import Exact as Exact
+    from polycomplete.solvers import SoftImpute as SoftImpute
+    from polycomplete.tables import TableCompleter as TableCompleter
+    from polycomplete.transduction import TransductiveClassifier as TransductiveClassifier
+    from polycomplete.transduction import TransductiveRegressor as TransductiveRegressor
 
-#: Where the names above live: a new name goes there, here and into ``__all__``.
+#: Modules and the names they export: a new name goes here and above.
 _HOMES = {
     "_resources": ["show_versions"],
     "clustering": ["SparseSubspaceClustering", "SubspaceClusterer"],
@@ -54,50 +70,12 @@ _HOMES = {
     "transduction": ["TransductiveClassifier", "TransductiveRegressor"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_MODULES = "clustering datasets diagnostics masks methods metrics report theory".split()
 
-__all__ = [
-    "KFMC",
-    "LADMC",
-    "LRMC",
-    "NLMC",
-    "PMC",
-    "RBF",
-    "SRMC",
-    "VMC",
-    "AdamPlus",
-    "AugmentedLagrangian",
-    "Completer",
-    "Equal",
-    "Exact",
-    "Inverse",
-    "Landmark",
-    "Linear",
-    "Polynomial",
-    "Ramp",
-    "Schatten",
-    "Skip",
-    "SoftImpute",
-    "SparseSubspaceClustering",
-    "SubspaceClusterer",
-    "TableCompleter",
-    "TransductiveClassifier",
-    "TransductiveRegressor",
-    "clustering",
-    "complete_file",
-    "datasets",
-    "diagnostics",
-    "load",
-    "masks",
-    "methods",
-    "metrics",
-    "report",
-    "save",
-    "show_versions",
-    "theory",
-]
+__all__ = sorted([*_HOME_OF, *_MODULES])
 
 
-if not TYPE_CHECKING:  # a type checker reads the imports above, and finds misspelt names
+if not TYPE_CHECKING:  # type checkers read the imports above, and so find misspelled names
 
     def __getattr__(name: str) -> Any:
         if name in _HOMES:
@@ -105,7 +83,7 @@ if not TYPE_CHECKING:  # a type checker reads the imports above, and finds missp
         if name not in _HOME_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
-        globals()[name] = value  # the next time it is there at once
+        globals()[name] = value  # found without this function the next time
         return value
 
 

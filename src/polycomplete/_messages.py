@@ -1,4 +1,4 @@
-"""What users are told: log messages and warnings of a fit, and errors of what they passed."""
+"""Messages to users: logging, warnings of a fit, errors about what they passed."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from sklearn.exceptions import ConvergenceWarning
 
 
 def warn_unconverged(result: Any, remedy: str) -> None:
-    """Say once that a run did not converge, with the remedy; not where a callback ended it."""
+    """Warn that a solver did not converge, with the remedy, unless a callback stopped it."""
     if result.stop == "max_iter":
-        said = (
+        problem = (
             f"did not converge in {result.iterations} iterations; the completion may improve with "
             f"{remedy}."
         )
     elif result.stop == "time_limit":
-        said = (
+        problem = (
             f"reached its time limit at smoothing {result.smoothing:.0e}, before it converged; "
             "allow more time or fit on fewer rows."
         )
     else:
         return
-    warn(f"The solver {said}", ConvergenceWarning)
+    warn(f"The solver {problem}", ConvergenceWarning)
 
 
 def warn_dropped(names: list[str]) -> None:
-    """Say which columns have nothing in them and do not come back."""
+    """Warn that columns without any observed entry are dropped."""
     warn(
         f"Columns {', '.join(names)} have no observed entry and are dropped; "
         "keep_empty_features=True keeps them as zeros.",
@@ -41,12 +41,12 @@ def warn_dropped(names: list[str]) -> None:
 
 
 def warn(message: str, kind: type[Warning]) -> None:
-    """Warn at the line of the user's that called the library."""
-    warnings.warn(message, kind, stacklevel=_level_of_the_user())
+    """Warn at the line of the user's code that called the library."""
+    warnings.warn(message, kind, stacklevel=_user_stacklevel())
 
 
-def _level_of_the_user() -> int:
-    """Return how far up the stack the first frame outside of this library and scikit-learn is."""
+def _user_stacklevel() -> int:
+    """Return the level of the first frame outside this library and scikit-learn."""
     frame, level = sys._getframe(1), 1
     while frame.f_back and frame.f_globals.get("__name__", "").startswith(
         ("polycomplete", "sklearn")
@@ -57,7 +57,7 @@ def _level_of_the_user() -> int:
 
 @contextmanager
 def showing(verbose: int) -> Iterator[None]:
-    """Show the messages of the library while a fit runs."""
+    """Print the log messages of a fit."""
     if not verbose:
         yield
         return
@@ -69,7 +69,7 @@ def showing(verbose: int) -> Iterator[None]:
 
 @contextmanager
 def listening(handler: logging.Handler, level: int) -> Iterator[None]:
-    """Give a handler the messages of the library from a level on."""
+    """Send log messages of the library, from a level up, to a handler."""
     logger = logging.getLogger("polycomplete")
     before = logger.level
     logger.addHandler(handler)
@@ -82,17 +82,17 @@ def listening(handler: logging.Handler, level: int) -> Iterator[None]:
 
 
 def check_numbers(owner: object, *names: str, zero: bool = False) -> None:
-    """Raise unless these attributes of an object are finite numbers above zero (or zero)."""
+    """Raise unless these attributes of an object are finite positive numbers (or zero)."""
     for name in names:
         value = getattr(owner, name)
         good = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
         if not good or value < 0 or (value == 0 and not zero):
-            kind = "a number that is not negative" if zero else "a positive number"
+            kind = "a non-negative number" if zero else "a positive number"
             raise ValueError(f"{type(owner).__name__}({name}=...) must be {kind}, got {value!r}.")
 
 
 class FarCellError(ValueError):
-    """A row that cannot be completed, because an entry is too far from what was learned."""
+    """A row that cannot be completed, because an entry is too far from the training rows."""
 
     def __init__(self, owner: object, row: int, column: int, value: object):
         names = getattr(owner, "feature_names_in_", None)
@@ -101,8 +101,8 @@ class FarCellError(ValueError):
         super().__init__(self.said(named, value))
 
     def said(self, name: object, value: object) -> str:
-        """Return the message with the name of the column and the entry."""
+        """Return the message, given the name of the column and the entry."""
         return (
             f"Row {self.row} cannot be completed: its {value} in column {name} is too far from "
-            "the rows that were learned; correct it, or make it missing to have it completed."
+            "the training rows; correct it, or make it missing to have it completed."
         )

@@ -1,4 +1,4 @@
-"""Libraries that only some users need: loaded when needed, named when they are not there."""
+"""Optional libraries: imported when needed, with instructions if they are not installed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import ModuleType
 
 
 def need(module: str, extra: str, purpose: str) -> ModuleType:
-    """Return a library; where it is not installed, say how to install it."""
+    """Import a library; if it is not installed, say how to install it."""
     try:
         return import_module(module)
     except ImportError:

@@ -1,4 +1,4 @@
-"""What a computation may use: cores, BLAS threads, processes and memory; versions installed."""
+"""Resources of a computation: cores, BLAS threads, processes, memory; installed versions."""
 
 from __future__ import annotations
 
@@ -25,48 +25,48 @@ from polycomplete._version import __version__
 
 __all__ = ["show_versions"]
 
-# Below this many rows the products of a step are too small to share between BLAS threads: on two
-# cores that never paid, and on a busy machine it was many times slower (make bench-threads).
+# With fewer rows, matrix products are too small to share between BLAS threads: on two cores that
+# never paid, and on a busy machine it was many times slower (make bench-threads).
 SMALL = 1200
-#: Rows that the widest of OpenBLAS's kernels takes at once. In a product of a multiple of them, by
-#: one thread, all rows take the same path: the bits of a row do not depend on its place.
+#: Rows that the widest of OpenBLAS's kernels handles at once. In a product of a multiple of them,
+#: by one thread, all rows are treated alike: the bits of a row do not depend on its position.
 TILE = 24
 GPU_ROWS = 2000  # minimum rows for the GPU
 PROCESS_ROWS = 100_000  # minimum rows for processes, which take seconds to start
-PROCESS_BYTES = 2e8  # minimum for a process: three quarters are for the libraries that it loads
-THREADS = 4  # more of them wait for each other
-FULL = 16_384  # rows that keep a GPU busy, and of a part of the data on the host
+PROCESS_BYTES = 2e8  # memory of a process, three quarters of it for libraries
+THREADS = 4  # more threads would wait for each other
+FULL = 16_384  # rows that keep a GPU busy; rows of a part of the data on the host
 LIBRARIES = """numpy scipy scikit-learn array-api-compat narwhals polars pandas pyarrow fastexcel
     xlsxwriter skops typer rich matplotlib jinja2 dask torch"""
 
 Done = TypeVar("Done")
-Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # map, or that of a pool
+Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]  # map, or a pool's
 
 
 @cache
 def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # looking for the loaded libraries takes milliseconds: once
+    return ThreadpoolController()  # finding the loaded libraries takes milliseconds
 
 
 def blas_threads(count: int) -> AbstractContextManager[Any]:
-    """Keep BLAS to so many threads, from now on to the end of the block."""
+    """Limit BLAS to a number of threads."""
     return _controller().limit(limits=count, user_api="blas")
 
 
 def blas_threads_for(n_rows: int) -> AbstractContextManager[Any]:
-    """Keep BLAS to one thread while a problem is small."""
+    """Limit BLAS to one thread for small problems."""
     return blas_threads(1) if n_rows < SMALL else nullcontext()
 
 
 def is_worker() -> bool:
-    """Return whether others work beside this one: a process or a task of joblib's among several."""
+    """Return whether this is one of several processes, or of several tasks of joblib."""
     return multiprocessing.parent_process() is not None or get_active_backend()[0].nesting_level > 0
 
 
 def in_processes(
     work: Callable[..., Done], cases: Sequence[tuple[Any, ...]], long: bool
 ) -> list[Done]:
-    """Call with each case's arguments: by processes if that takes long and this is none."""
+    """Call a function for each case, in processes if that takes long and this is not one."""
     jobs = min(cpu_count(), len(cases))
     if jobs < 2 or not long or is_worker():
         return [work(*case) for case in cases]
@@ -75,18 +75,12 @@ def in_processes(
 
 @dataclass(frozen=True)
 class Resources:
-    """Where rows are worked on, and what that may take.
+    """The cores, device and memory to complete rows.
 
-    Attributes
-    ----------
-    n_jobs : int
-        Cores; −1 for all of them, −2 for all but one.
-    device : str or None
-        A device by name; "auto" for a GPU where there is one and enough rows; None for the host.
-    max_memory : float or None
-        Bytes beyond the data; a quarter of the free memory by default.
-    mapping : callable
-        Maps over blocks of rows: by threads inside :meth:`pool`.
+    ``n_jobs`` is a number of cores, −1 for all, −2 for all but one. ``device`` is a name, "auto" (a
+    GPU if there is one, and enough rows), or None (the host). ``max_memory`` counts bytes beyond
+    the data, None a quarter of the free memory. ``mapping`` maps over blocks of rows, by threads
+    inside :meth:`pool`.
     """
 
     n_jobs: int = -1
@@ -95,61 +89,61 @@ class Resources:
     mapping: Run = map
 
     def __post_init__(self) -> None:
-        """Refuse what there is not."""
+        """Raise if there is no such number of cores or device."""
         if not isinstance(self.n_jobs, Integral) or not self.n_jobs:
-            raise ValueError(f"n_jobs must be a whole number from 1, or -1, got {self.n_jobs!r}.")
+            raise ValueError(f"n_jobs must be a positive integer, or -1, got {self.n_jobs!r}.")
         if self.device != "auto":
             find_device(self.device)
 
     def name_for(self, n_rows: int) -> str | None:
-        """Return the name of the device for so many rows; None for the host."""
+        """Return the name of the device for a number of rows; None for the host."""
         if self.device == "auto":
             return any_gpu() if n_rows >= GPU_ROWS else None
         return self.device
 
     def device_for(self, n_rows: int, joint: bool = True) -> Device:
-        """Return where so many rows are worked on: all at once, or one by one."""
+        """Return the device for a number of rows, jointly or one by one."""
         return find_device(None if joint and n_rows < GPU_ROWS else self.name_for(n_rows))
 
     def bytes_for_blocks(self, device: Device) -> float:
-        """Return what the blocks that are worked on at a time may take."""
+        """Return the memory for the blocks that are computed at the same time."""
         most = device.free_memory() / 4 if self.max_memory is None else float(self.max_memory)
         return most / device.at_once
 
     @property
     def jobs(self) -> int:
-        """How many cores to use."""
+        """Number of cores to use."""
         return max(1, cpu_count() + 1 + self.n_jobs) if self.n_jobs < 0 else int(self.n_jobs)
 
     def workers(self, n_rows: int, device: Device) -> int:
-        """Return how many processes complete so many rows: as the memory allows; 1 for this one."""
+        """Return the number of processes for a number of rows, as memory allows."""
         if not device.is_host or n_rows < PROCESS_ROWS:
             return 1
         return max(1, min(self.jobs, int(self.bytes_for_blocks(device) / PROCESS_BYTES)))
 
     def parts(self, shape: tuple[int, ...], device: Device, workers: int = 1) -> list[slice]:
-        """Return the rows that are worked on or travel at a time, as the memory allows."""
+        """Return the parts of the rows that are computed or copied at a time, as memory allows."""
         n, m = shape
         room = self.bytes_for_blocks(device) / (1 if workers == 1 else 4 * workers)
-        # 600 bytes for each entry, its starts and temporaries.
+        # 600 bytes per entry: its starts and temporaries.
         size = max(64, min(FULL if device.is_host else 64 * FULL, int(room / (600 * m))))
         return [slice(begin, begin + size) for begin in range(0, n, size)]
 
     @contextmanager
     def pool(self) -> Iterator[Resources]:
-        """Give the same with threads that map over blocks, with one BLAS thread each."""
+        """Return the same with threads that map over blocks, with one BLAS thread each."""
         jobs = min(self.jobs, THREADS)
         with blas_threads(1):
             if jobs == 1:
                 yield self
                 return
-            rules = partial(np.seterr, **np.geterr())  # threads have their own otherwise
+            rules = partial(np.seterr, **np.geterr())  # which threads do not inherit
             with ThreadPoolExecutor(jobs, initializer=rules) as executor:
                 yield replace(self, mapping=executor.map)
 
 
 def show_versions() -> None:
-    """Print versions, BLAS, cores, memory and GPUs: what a bug report should say.
+    """Print versions, BLAS, cores, memory and GPUs, for bug reports.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Patterns of missing entries: boolean masks, True where an entry is observed.
 
-Rows are samples. ``uniform``, ``per_row`` and ``per_column`` lose entries completely at random,
-``block`` loses rectangles, ``mar`` and ``mnar`` lose entries depending on the data. ``apply``
-punches the holes into an array, ``hide`` sets observed entries aside, for example for tuning.
+Rows are samples. Entries are missing completely at random (``uniform``, ``per_row``,
+``per_column``), in rectangles (``block``), or depending on the data (``mar``, ``mnar``). ``apply``
+writes NaN into an array, ``hide`` holds out observed entries, for example for tuning.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ Seed = int | np.random.Generator | None
 def uniform(
     shape: Shape, rate: float, *, group: int = 1, cover: bool = True, random_state: Seed = None
 ) -> Mask:
-    """Observe an exact share of the whole matrix, chosen uniformly at random.
+    """Observe an exact share of the matrix, uniformly at random.
 
     Parameters
     ----------
     shape : tuple of int
-        Numbers of rows and columns, (n, m).
+        (n, m), rows and columns.
     rate : float
         Share of observed entries: exactly ``round(rate * n * m)`` are True.
     group : int, default=1
-        Number of neighboring columns that are observed or lost together: 2 for the (x, y) of a
-        point that a tracker loses. The share is then that of groups.
+        Number of adjacent columns that are observed or missing together, such as 2 for the (x, y)
+        of tracked points. The share is then that of groups.
     cover : bool, default=True
-        Let each empty row or column take over an entry of a richer one, while there are any.
-    random_state : int, Generator or None
+        Move an entry into each empty row or column from one with several, as far as possible.
+    random_state : int, Generator or None, default=None
         Seed.
 
     Returns
@@ -63,15 +63,15 @@ def uniform(
 
 
 def per_row(shape: Shape, count: int, *, random_state: Seed = None) -> Mask:
-    """Observe exactly `count` entries in every row.
+    """Observe the same number of entries in every row.
 
     Parameters
     ----------
     shape : tuple of int
-        Numbers of rows and columns, (n, m).
+        (n, m), rows and columns.
     count : int
-        Observed entries of a row, between 0 and m.
-    random_state : int, Generator or None
+        Observed entries per row, from 0 to m.
+    random_state : int, Generator or None, default=None
         Seed.
 
     Returns
@@ -96,10 +96,10 @@ def per_column(shape: Shape, rate: float, *, random_state: Seed = None) -> Mask:
     Parameters
     ----------
     shape : tuple of int
-        Numbers of rows and columns, (n, m).
+        (n, m), rows and columns.
     rate : float
         Share of observed entries: exactly ``round(rate * n)`` in each column.
-    random_state : int, Generator or None
+    random_state : int, Generator or None, default=None
         Seed.
 
     Returns
@@ -119,19 +119,19 @@ def per_column(shape: Shape, rate: float, *, random_state: Seed = None) -> Mask:
 def block(
     shape: Shape, missing_rate: float, block: Shape = (5, 2), *, random_state: Seed = None
 ) -> Mask:
-    """Lose rectangular blocks, as when a few sensors fail for a while.
+    """Remove rectangular blocks, as if a few sensors failed for a while.
 
-    Blocks may overlap, and whole rows or columns can go missing.
+    Blocks may overlap, and whole rows or columns may be missing.
 
     Parameters
     ----------
     shape : tuple of int
-        Numbers of rows and columns, (n, m).
+        (n, m), rows and columns.
     missing_rate : float
-        Share of missing entries: exactly ``round(missing_rate * n * m)``; the last block is cut.
+        Share of missing entries: exactly ``round(missing_rate * n * m)``, by a smaller last block.
     block : tuple of int, default=(5, 2)
-        Rows and columns of a block, cut to the size of the matrix.
-    random_state : int, Generator or None
+        Rows and columns of a block, at most those of the matrix.
+    random_state : int, Generator or None, default=None
         Seed.
 
     Returns
@@ -149,7 +149,7 @@ def block(
     rng = np.random.default_rng(random_state)
     mask = np.ones((n, m), dtype=bool)
     left = round(_as_share(missing_rate, "missing_rate") * n * m)
-    # Each block is laid over a cell that is still observed, so every one makes progress.
+    # Each block covers a cell that is still observed, so every one makes progress.
     for cell in rng.permutation(n * m):
         if left == 0:
             break
@@ -171,20 +171,20 @@ def mar(
     strength: float = 2.0,
     random_state: Seed = None,
 ) -> Mask:
-    """Missing at random: the value in a complete pivot column decides how much a row loses.
+    """Missing at random: how many entries a row lacks depends on a complete pivot column.
 
     Parameters
     ----------
     X : array-like, shape (n, m)
-        The data; its NaN are missing in the mask too and do not count toward the rate.
+        The data; NaN are missing in the mask as well, and do not count toward the rate.
     missing_rate : float
-        Expected share of missing entries of the whole matrix, complete pivot included.
+        Expected share of missing entries in the whole matrix, the pivot included.
     pivot : int, default=0
-        The column that decides and stays complete.
+        The column that decides, and stays complete.
     strength : float, default=2.0
-        Slope of the logistic curve per standard deviation; with a negative one, rows with a small
-        pivot value lose more.
-    random_state : int, Generator or None
+        Slope of the logistic curve per standard deviation; if negative, rows with small values in
+        the pivot lack more entries.
+    random_state : int, Generator or None, default=None
         Seed.
 
     Returns
@@ -201,34 +201,34 @@ def mar(
     X, known = _as_data(X)
     if not -X.shape[1] <= pivot < X.shape[1] or not known[:, pivot].all():
         raise ValueError(f"pivot={pivot} is not a complete column of X; choose one without NaN.")
-    losable = known.copy()
-    losable[:, pivot] = False
-    most = losable.sum() / max(known.sum(), 1)
+    eligible = known.copy()
+    eligible[:, pivot] = False
+    most = eligible.sum() / max(known.sum(), 1)
     if _as_share(missing_rate, "missing_rate") > most:
         raise ValueError(
-            f"missing_rate={missing_rate} is too high; with this pivot it is {most:.3g} at most."
+            f"missing_rate={missing_rate} is too high; with this pivot it is at most {most:.3g}."
         )
-    # The pivot loses nothing, so the other columns carry its share too.
+    # The pivot stays complete, so the other columns make up for it.
     rate = missing_rate / most if missing_rate else 0.0
     values = np.broadcast_to(X[:, [pivot]], X.shape)
-    return known & ~_lost_by_value(values, losable, rate, strength, random_state)
+    return known & ~_missing_by_value(values, eligible, rate, strength, random_state)
 
 
 def mnar(
     X: ArrayLike, missing_rate: float, *, strength: float = 2.0, random_state: Seed = None
 ) -> Mask:
-    """Missing not at random: the value of an entry decides how likely that entry is lost.
+    """Missing not at random: the value of an entry decides how likely it is missing.
 
     Parameters
     ----------
     X : array-like, shape (n, m)
-        The data; its NaN are missing in the mask too and do not count toward the rate.
+        The data; NaN are missing in the mask as well, and do not count toward the rate.
     missing_rate : float
         Expected share of missing entries, the same in every column.
     strength : float, default=2.0
-        Slope of the logistic curve per standard deviation of the column: large values go missing
-        more, with a negative slope small ones.
-    random_state : int, Generator or None
+        Slope of the logistic curve per standard deviation of the column: large values are missing
+        more often, or small ones if the slope is negative.
+    random_state : int, Generator or None, default=None
         Seed.
 
     Returns
@@ -244,11 +244,11 @@ def mnar(
     """
     X, known = _as_data(X)
     rate = _as_share(missing_rate, "missing_rate")
-    return known & ~_lost_by_value(X, known, rate, strength, random_state)
+    return known & ~_missing_by_value(X, known, rate, strength, random_state)
 
 
 def apply(X: ArrayLike, mask: ArrayLike) -> NDArray[np.floating]:
-    """Copy `X` with NaN where `mask` is False.
+    """Return a copy of X with NaN where the mask is False.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def apply(X: ArrayLike, mask: ArrayLike) -> NDArray[np.floating]:
     Returns
     -------
     ndarray of float, shape (n, m)
-        float32 if `X` is, float64 otherwise.
+        Of dtype float32 if X is, else float64.
 
     Examples
     --------
@@ -276,24 +276,24 @@ def apply(X: ArrayLike, mask: ArrayLike) -> NDArray[np.floating]:
 
 
 def hide(mask: ArrayLike, share: float, *, random_state: Seed = None) -> tuple[Mask, Mask]:
-    """Set a share of the observed entries aside, for example to tune a completer on them.
+    """Hold out a share of the observed entries, for example to tune a completer on them.
 
-    One random entry of each row and column is never hidden, so none of them becomes empty; where
-    this leaves too few entries, all the others are hidden.
+    One random entry of each row and column stays visible, so that none becomes empty; if that
+    leaves too few entries, all others are hidden.
 
     Parameters
     ----------
     mask : array-like of bool, shape (n, m)
         True where an entry is observed.
     share : float
-        Share of the observed entries to hide, rounded to whole entries.
-    random_state : int, Generator or None
+        Share of the observed entries to hide, rounded to a whole number of entries.
+    random_state : int, Generator or None, default=None
         Seed.
 
     Returns
     -------
     visible, hidden : ndarray of bool, shape (n, m)
-        What is still observed, and what was set aside; together they are `mask`.
+        The entries that stay, and those held out; together they are the mask.
 
     Examples
     --------
@@ -311,7 +311,7 @@ def hide(mask: ArrayLike, share: float, *, random_state: Seed = None) -> tuple[M
 
 
 def _fill_empty_rows(mask: Mask, rng: np.random.Generator) -> None:
-    """Move one entry of a richer row, within its column, into each empty row; in place."""
+    """Move an entry into each empty row, in place, from the same column of a row with several."""
     empty = np.flatnonzero(~mask.any(axis=1))
     if empty.size:
         rows, columns = np.nonzero(mask & ~_one_per_row(mask, rng))
@@ -321,17 +321,17 @@ def _fill_empty_rows(mask: Mask, rng: np.random.Generator) -> None:
 
 
 def _one_per_row(mask: Mask, rng: np.random.Generator) -> Mask:
-    """Keep one random entry of each row that has any."""
+    """Return a mask with one random entry of each row that has any."""
     ranks = np.where(mask, rng.random(mask.shape, dtype=np.float32), np.float32(-1))
     return mask & (np.arange(mask.shape[1]) == ranks.argmax(axis=1)[:, None])
 
 
-def _lost_by_value(
-    values: NDArray[np.float64], losable: Mask, rate: float, strength: float, random_state: Seed
+def _missing_by_value(
+    values: NDArray[np.float64], eligible: Mask, rate: float, strength: float, random_state: Seed
 ) -> Mask:
-    """Draw what is lost: a logistic curve of the standardized values, calibrated per column."""
+    """Draw missing entries with the logistic probability of their values, standardized."""
     probability = np.zeros(values.shape)
-    for j, rows in enumerate(losable.T):
+    for j, rows in enumerate(eligible.T):
         if rows.any():
             v = values[rows, j]
             probability[rows, j] = _calibrated(strength * (v - v.mean()) / (v.std() or 1.0), rate)
@@ -339,7 +339,7 @@ def _lost_by_value(
 
 
 def _calibrated(score: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
-    """Return logistic probabilities of the scores, shifted so that their mean is `rate`."""
+    """Return the logistic function of the scores, shifted so that its mean is the rate."""
     if rate in (0.0, 1.0):
         return np.full(score.shape, rate)
     # At these ends every probability lies on one side of the rate; 1 is room for rounding.
@@ -367,7 +367,7 @@ def _as_data(X: ArrayLike) -> tuple[NDArray[np.float64], Mask]:
 
 
 def as_mask(mask: ArrayLike, shape: tuple[int, ...] | None = None) -> Mask:
-    """Return a mask as an array; raise where it is none, or of another shape."""
+    """Return a mask as an array; raise if it is not one, or not of this shape."""
     mask = np.asarray(mask)
     if mask.dtype != np.bool_:
         raise ValueError(

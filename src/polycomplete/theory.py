@@ -1,9 +1,9 @@
-"""What the theory of polynomial matrix completion says, as plain numbers.
+"""The theory of polynomial matrix completion in numbers: ranks, parameter counts, bounds.
 
-``n`` samples with ``m`` features each lie on ``k`` surfaces, the images of ``d`` latent variables
-under polynomials of degree ``alpha``. ``phi`` lists all monomials of degree at most ``q`` of a
-sample, and ``rank_phi`` is the rank of ``phi(X)``. The paper (Fan, Zhang & Udell, AAAI 2020) writes
-p for alpha in places, and its matrices are the transposes of ours.
+``n`` samples with ``m`` features lie on ``k`` surfaces, the images of ``d`` latent variables under
+polynomials of degree ``alpha``. ``phi`` maps a sample to all its monomials of degree at most ``q``;
+``rank_phi`` is the rank of ``phi(X)``. The paper (Fan, Zhang & Udell, AAAI 2020) also writes p for
+alpha, and its matrices are the transposes of ours.
 """
 
 import math
@@ -36,13 +36,13 @@ _Map = Callable[[np.ndarray], np.ndarray]
 
 
 def rank_bound(d: int, alpha: int, m: int, n: int, k: int = 1) -> int:
-    """Bound the rank of X: min(k C(d + alpha, alpha), m, n), the paper's Lemma 1.
+    """Bound the rank of X by min(k C(d + alpha, alpha), m, n), Lemma 1.
 
-    Polynomials with random coefficients attain it.
+    Polynomials with random coefficients attain the bound.
 
     Parameters
     ----------
-    d, alpha, m, n, k : int
+    d, alpha, m, n, k : int, k=1 by default
         Latent dimension, degree, features, samples on all surfaces together, surfaces.
 
     Returns
@@ -64,12 +64,12 @@ def rank_bound(d: int, alpha: int, m: int, n: int, k: int = 1) -> int:
 
 
 def rank_phi_bound(d: int, alpha: int, q: int, m: int, n: int, k: int = 1) -> int:
-    """Bound the rank of phi(X): min(k C(d + alpha q, alpha q), C(m + q, q), n), Lemma 1.
+    """Bound the rank of phi(X) by min(k C(d + alpha q, alpha q), C(m + q, q), n), Lemma 1.
 
     Parameters
     ----------
-    d, alpha, q, m, n, k : int
-        Latent dimension, degrees of the map and of phi, features, samples in all, surfaces.
+    d, alpha, q, m, n, k : int, k=1 by default
+        Latent dimension, degrees of the map and of phi, features, total samples, surfaces.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def rank_phi_bound(d: int, alpha: int, q: int, m: int, n: int, k: int = 1) -> in
 
     Examples
     --------
-    The paper's Examples 1, 2 and 3; the last two go on in `r_tilde`:
+    The paper's Examples 1, 2 and 3; `r_tilde` continues the last two:
 
     >>> rank_phi_bound(d=2, alpha=3, q=2, m=10, n=50)
     28
@@ -90,26 +90,26 @@ def rank_phi_bound(d: int, alpha: int, q: int, m: int, n: int, k: int = 1) -> in
 
 
 def rank_phi_additive(d: int, alpha: int, q: int, k: int = 1) -> int:
-    """Count the rank of phi(X) for maps without cross terms, such as the paper's generator.
+    """Return the rank of phi(X) for maps without cross terms, such as the paper's generator.
 
-    The monomial z_1^a_1 ... z_d^a_d appears exactly when sum ceil(a_i / alpha) <= q, because each
-    factor z_i^a costs ceil(a / alpha) of the q factors of phi; sum_t C(d, t) C(q, t) alpha^t do.
+    The monomial z_1^a_1 ... z_d^a_d occurs exactly if sum ceil(a_i / alpha) <= q, because z_i^a
+    takes ceil(a / alpha) of the q factors of phi: that makes sum_t C(d, t) C(q, t) alpha^t.
 
     Parameters
     ----------
-    d, alpha, q, k : int
+    d, alpha, q, k : int, k=1 by default
         Latent dimension, degrees of the map and of phi, surfaces.
 
     Returns
     -------
     int
-        k times the count. For k = 1 it is the rank, given d alpha <= m and enough samples. For
-        k > 1 it is the paper's figure; without constant terms, all surfaces meet in the origin and
+        k times the count. For k = 1 this is the rank, if d alpha <= m and n is large enough; for
+        k > 1 it is the paper's figure. Surfaces without constant terms meet in the origin, and
         the rank is k - 1 lower.
 
     Examples
     --------
-    The generator of the paper, where Lemma 1 allows C(14, 2) = 91:
+    The paper's generator, for which Lemma 1 gives C(14, 2) = 91:
 
     >>> rank_phi_additive(d=2, alpha=4, q=3)
     73
@@ -120,9 +120,9 @@ def rank_phi_additive(d: int, alpha: int, q: int, k: int = 1) -> int:
 
 
 def r_tilde(rank_phi: int, q: int) -> int:
-    """Return the smallest o with C(o + q, q) >= rank_phi, of Theorem 2.
+    """Return the smallest o with C(o + q, q) >= rank_phi, as in Theorem 2.
 
-    It is the dimension of the flattest data whose phi(X) can reach that rank.
+    Data of a lower rank than that cannot reach this rank of phi(X).
 
     Parameters
     ----------
@@ -142,13 +142,13 @@ def r_tilde(rank_phi: int, q: int) -> int:
     """
     _check(1, rank_phi=rank_phi, q=q)
     q, rank_phi = int(q), int(rank_phi)
-    # The answer lies in this range, because o^q <= q! C(o + q, q).
+    # An upper bound of the answer, because o^q <= q! C(o + q, q).
     end = 2 ** ((math.factorial(q) * rank_phi).bit_length() // q + 1)
     return bisect_left(range(end), rank_phi, key=lambda o: math.comb(o + q, q))
 
 
 def mnp(m: int, n: int, rank: int) -> int:
-    """Count the parameters of a matrix of given rank, eq. (5): (m - r) r + n r.
+    """Return the number of parameters of a matrix of given rank, (m - r) r + n r, eq. (5).
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def mnp(m: int, n: int, rank: int) -> int:
 
 
 def mnp_phi(m: int, n: int, q: int, rank_phi: int) -> int:
-    """Count the parameters of X among the matrices whose phi(X) has the given rank, eq. (4).
+    """Return the number of parameters of X given the rank of phi(X), Theorem 2 and eq. (4).
 
     Parameters
     ----------
@@ -199,15 +199,15 @@ def mnp_phi(m: int, n: int, q: int, rank_phi: int) -> int:
 
 
 def sampling_bound(m: int, n: int, q: int, rank_phi: int) -> float:
-    """Return the sampling rate mnp_phi / (m n), the curve in the paper's figures.
+    """Return the sampling rate mnp_phi / (m n), the curve in Figures 3 and 4.
 
-    It counts the rank model only, so it is no hard limit: compare `information_limit`. It lies
-    above one, and says nothing, wherever rank_phi > n; for k surfaces the paper takes 73 k.
+    It assumes no more than the rank of phi(X), so it is not a hard limit: compare
+    `information_limit`. If rank_phi > n, it is above one and says nothing.
 
     Parameters
     ----------
     m, n, q, rank_phi : int
-        Features, samples in all, degree of phi, rank of phi(X).
+        Features, total samples, degree of phi, rank of phi(X); for k surfaces the paper uses 73 k.
 
     Returns
     -------
@@ -222,14 +222,14 @@ def sampling_bound(m: int, n: int, q: int, rank_phi: int) -> float:
 
 
 def samples_low_rank(n: int, rank: int, constant: float = 1.0) -> float:
-    """Return the entries that low-rank completion needs, eq. (6): constant n rank log n.
+    """Return the number of entries that low-rank completion needs, constant n rank log n, eq. (6).
 
     Parameters
     ----------
     n, rank : int
         Samples, at least as many as features, and rank of X.
     constant : float, default=1.0
-        The theory's unspecified numerical constant.
+        The numerical constant, which the theory leaves open.
 
     Returns
     -------
@@ -247,17 +247,17 @@ def samples_low_rank(n: int, rank: int, constant: float = 1.0) -> float:
 
 
 def samples_polynomial(n: int, m: int, q: int, rank_phi: int, constant: float = 1.0) -> float:
-    """Return the entries that polynomial completion needs, eq. (7): constant n r_tilde log n.
+    """Return the number of entries that PMC needs, constant n r_tilde log n, eq. (7).
 
-    The paper conjectures this for n >= (m - r_tilde) rank_phi / r_tilde, which is not checked here:
-    it holds where ``mnp_phi(m, n, q, rank_phi) <= 2 * n * r_tilde(rank_phi, q)``.
+    A conjecture of the paper for n >= (m - r_tilde) rank_phi / r_tilde, that is, for
+    ``mnp_phi(m, n, q, rank_phi) <= 2 * n * r_tilde(rank_phi, q)``, which is not checked here.
 
     Parameters
     ----------
     n, m, q, rank_phi : int
         Samples, features, degree of phi, rank of phi(X).
     constant : float, default=1.0
-        The conjecture's unspecified numerical constant.
+        The numerical constant, which the conjecture leaves open.
 
     Returns
     -------
@@ -272,24 +272,24 @@ def samples_polynomial(n: int, m: int, q: int, rank_phi: int, constant: float = 
     >>> mnp_phi(20, 1000, 3, 84) <= 2 * 1000 * r_tilde(84, 3)
     True
     """
-    mnp_phi(m, n, q, rank_phi)  # refuses impossible arguments
+    mnp_phi(m, n, q, rank_phi)  # raises if the arguments are impossible
     return samples_low_rank(n, r_tilde(rank_phi, q), constant)
 
 
 def information_limit(m: int, n: int, d: int, coefficients_per_column: int) -> float:
-    """Return the sampling rate below which even knowing the family of maps cannot be enough.
+    """Return the sampling rate below which even knowing the family of maps is not enough.
 
     Parameters
     ----------
     m, n, d : int
         Features, samples, latent dimension.
     coefficients_per_column : int
-        Free coefficients of the map in each feature, such as d alpha without cross terms.
+        Free coefficients of the map for each feature; d alpha without cross terms.
 
     Returns
     -------
     float
-        (n d + m b) / (m n): latent variables and coefficients, over all entries.
+        (n d + m b) / (m n), the share of latent variables and coefficients in all entries.
 
     Examples
     --------
@@ -302,7 +302,7 @@ def information_limit(m: int, n: int, d: int, coefficients_per_column: int) -> f
 
 
 def polynomial_features(q: int) -> _Map:
-    """Return phi, the map from samples to their monomials of degree at most q (Definition 1).
+    """Return phi, which maps samples to their monomials of degree at most q, Definition 1.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ def polynomial_features(q: int) -> _Map:
     Returns
     -------
     callable
-        Takes (n, m) arrays to (n, C(m + q, q)) arrays, by degree, all coefficients one.
+        Maps (n, m) to (n, C(m + q, q)) arrays, sorted by degree, with coefficients of one.
 
     Examples
     --------
@@ -335,7 +335,7 @@ def _directions(d: int, n_directions: int, rng: np.random.Generator) -> np.ndarr
         return np.ones((1, 1))
     random = rng.uniform(-1, 1, (n_directions, d))
     random /= np.abs(random).max(axis=1, keepdims=True)
-    if d > 10:  # too many corners to visit them all
+    if d > 10:  # too many corners to visit all
         return np.vstack([np.sign(random), random])
     levels = (1.0, 0.0, -1.0) if d <= 5 else (1.0, -1.0)
     special = [u for u in product(levels, repeat=d) if u > (0.0,) * d]
@@ -352,7 +352,7 @@ def _ray_series(f: _Map, rays: np.ndarray) -> np.ndarray:
             raise ValueError("f must be finite on the whole box |z| <= c_z.")
         series = dct(values[::-1], axis=0) / (degree + 1)
         series[0] /= 2
-        # Differentiation blows rounding errors up, so the tail that is nothing else becomes zero.
+        # Differentiation amplifies rounding errors, so a tail of nothing else becomes zero.
         small = np.abs(series) <= 1e-14 * np.abs(values).max(axis=(0, 1))
         tail = np.logical_and.accumulate(small[::-1])[::-1]
         if tail[-(degree // 4) :].all():
@@ -371,29 +371,29 @@ def approximation_constant(
 ) -> float:
     """Bound the error of the Taylor polynomial of f around 0 on the box |z_i| <= c_z.
 
-    The constant of Lemma 2 (pass f) and of Theorem 1 (pass phi after f): c_z^(order+1) /
-    (order+1)! times the largest derivative of that order. The entry-wise norm printed in the paper
-    is too small for d > 1, where many mixed terms add up; the bound holds with the derivative along
-    the rays t -> f(t z), which is taken here.
+    The constant of Lemma 2 (for f) and of Theorem 1 (for phi after f): c_z^(order+1) / (order+1)!
+    times the largest derivative of order + 1. The entry-wise norm in the paper is too small for
+    d > 1, where many mixed terms add up; the bound holds with the derivative along the rays
+    t -> f(t z), which is used here.
 
     Parameters
     ----------
     f : callable
-        Takes (n, d) points to (n, m) values, as accurate as floating point allows.
+        Maps (n, d) points to (n, m) values, to the accuracy of floating point.
     order, d : int
         Degree of the Taylor polynomial, number of latent variables.
     c_z : float, default=1.0
         Half the side of the box.
     n_directions, random_state : int, default=64, 0
-        Number and seed of the random rays. Those through all corners of the box come on top for
-        d <= 10, and for d <= 5 those through the centers of its faces and edges.
+        Number and seed of the random rays. For d <= 10 the rays through all corners of the box are
+        added, for d <= 5 also those through the centers of its faces and edges.
 
     Returns
     -------
     float
-        The largest value over the sampled rays: for d > 1 an estimate from below, for d > 10
-        perhaps far below. Zero for polynomials of degree at most order. Rounding hides what is
-        smaller than about 1e-8 times the largest value of f, and more for high orders.
+        The maximum over the sampled rays: for d > 1 a lower estimate, for d > 10 perhaps far too
+        low. Zero for polynomials of degree at most ``order``. Values below about 1e-8 times the
+        largest value of f, more for high orders, are lost in rounding.
 
     Examples
     --------
@@ -408,7 +408,7 @@ def approximation_constant(
     _check(0, whole=False, strict=True, c_z=c_z)
     rays = c_z * _directions(d, n_directions, np.random.default_rng(random_state))
     derivative = chebyshev.chebder(_ray_series(f, rays), order + 1)
-    # On 16 Chebyshev points per degree a polynomial comes within half a per cent of its maximum.
+    # On 16 Chebyshev points per degree a polynomial comes within half a percent of its maximum.
     grid = np.cos(np.linspace(0.0, np.pi, 16 * len(derivative) + 1))
     # One grid point at a time: phi after f has thousands of outputs.
     rows = chebyshev.chebvander(grid, len(derivative) - 1)
@@ -417,24 +417,24 @@ def approximation_constant(
 
 
 def rbf_polynomial_bound(max_norm: float, sigma: float, q: int) -> float:
-    """Bound the gap between the RBF kernel and its polynomial expansion of degree q (Corollary 1).
+    """Bound the error of the polynomial expansion of degree q of the RBF kernel, Corollary 1.
 
-    The expansion is exp(-(|x|^2 + |y|^2) / 2 sigma^2) sum_{j <= q} (x.y)^j / (sigma^(2j) j!).
-    The bound printed in the paper is false: the norm needs the power 2 (q+1), as x.y does, and the
-    remainder of the exponential cancels the factor in front. At |x| = |y| = 3, sigma = 1, q = 1 it
-    gives .0006 where the gap is .9988.
+    The expansion is exp(-(|x|^2 + |y|^2) / 2 sigma^2) sum_{j <= q} (x.y)^j / (sigma^(2j) j!). The
+    bound printed in the paper is false: the norm needs the power 2 (q+1), as x.y does, and the
+    remainder of the exponential cancels the leading factor. For |x| = |y| = 3, sigma = 1, q = 1 it
+    gives .0006, but the error is .9988.
 
     Parameters
     ----------
     max_norm, sigma : float
-        Largest Euclidean norm of a sample, width of the kernel.
+        Largest Euclidean norm of a sample; width of the kernel.
     q : int
         Degree of the expansion.
 
     Returns
     -------
     float
-        (max_norm^2 / sigma^2)^(q+1) / (q+1)!, which holds for all pairs of samples.
+        (max_norm^2 / sigma^2)^(q+1) / (q+1)!, for all pairs of samples.
 
     Examples
     --------
@@ -445,12 +445,12 @@ def rbf_polynomial_bound(max_norm: float, sigma: float, q: int) -> float:
     _check(0, whole=False, strict=True, sigma=sigma)
     _check(0, q=q)
     ratio = max_norm / sigma
-    # Factor by factor, a hopelessly large bound ends in inf instead of an exception.
+    # Factor by factor, because then a bound that overflows is inf instead of an exception.
     return math.prod(ratio * ratio / j for j in range(1, q + 2))
 
 
 def _check(low: int, *, whole: bool = True, strict: bool = False, **values: float) -> None:
-    """Raise if one of the values is not a number in the allowed range."""
+    """Raise if a value is not a number in the allowed range."""
     kind = "a whole number" if whole else "a finite number"
     bound = "above" if strict else "of at least"
     for name, value in values.items():

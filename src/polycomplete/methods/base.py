@@ -1,4 +1,4 @@
-"""What methods with a solver of their own share: choose, solve, complete new rows by the model."""
+"""The shared part of methods with their own solver: choose, solve, complete new rows."""
 
 from __future__ import annotations
 
@@ -24,10 +24,8 @@ class Scaled:
 
     Attributes
     ----------
-    scaler : ColumnScaler
-        From the user's units to those of the model.
-    model : Model
-        What was learned.
+    scaler, model : ColumnScaler, Model
+        The scaling of the columns, and the model of the scaled rows.
 
     Examples
     --------
@@ -42,15 +40,15 @@ class Scaled:
     model: Model
 
     def complete(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Complete each row by itself; return the rows and which of them are not determined."""
-        with blas_threads(1):  # several share rows in ways that change their bits
+        """Complete each row independently; return the rows and which are not determined."""
+        with blas_threads(1):  # with several threads, the bits of a row depend on the others
             completed, loose = self.model.complete(self.scaler.apply_observed(X, mask), mask)
         return self.scaler.undo(completed), loose
 
 
 @dataclass(frozen=True)
 class PathMethod:
-    """What fits a matrix by a solver of its own."""
+    """Fit a matrix by a solver that has a path from coarse to fine."""
 
     solver: PathSolver
     scale: str | None
@@ -83,31 +81,29 @@ class PathMethod:
 
 
 class PathCompleter(BaseCompleter):
-    """A completer by a solver of its own: a path from coarse to fine, judged on held-out entries.
+    """A completer with its own solver: a path from coarse to fine, judged on held-out entries.
 
-    ``_solver()`` returns a :class:`~polycomplete.solvers.PathSolver`.
+    A subclass returns a :class:`~polycomplete.solvers.PathSolver` in ``_solver(shape, seed)``.
 
     Parameters
     ----------
     scale : {"standard", "sqrt", "range"} or None, default=None
-        How columns are scaled, from their observed entries.
+        Divide columns by their standard deviation, its square root, or their range.
     missing_values : float, default=nan
-        A number that stands for a missing entry, besides NaN and None.
-    add_indicator : bool, default=False
-        Append columns that say which entries were missing.
-    keep_empty_features : bool, default=False
-        Keep columns without any observed entry, as zeros.
+        Number that marks a missing entry, besides NaN and None.
+    add_indicator, keep_empty_features : bool, default=False
+        Append indicators of missing entries; keep columns without observed entries, as zeros.
     random_state : int, RandomState or None, default=None
-        Everything random follows from it.
+        Seed of everything random.
     verbose : int, default=0
-        1 shows stages, 2 every iteration, through :mod:`logging`.
+        1 logs stages, 2 every iteration, through :mod:`logging`.
 
     Attributes
     ----------
     model_, result_, held_out_ : Scaled, Result, HeldOut, or None
-        What was learned, how the run went, and the held-out entries.
+        The fitted model, how the solver ran, and the held-out entries.
     n_iter_, row_determined_, statistics_, n_samples_seen_, n_features_in_, feature_names_in_ : any
-        As those of :class:`~polycomplete.base.BaseCompleter`.
+        As in :class:`~polycomplete.base.BaseCompleter`.
 
     Examples
     --------
@@ -117,7 +113,7 @@ class PathCompleter(BaseCompleter):
     """
 
     def _solver(self, shape: tuple[int, int], seed: int) -> PathSolver:
-        """Return what solves a matrix of this shape."""
+        """Return the solver for a matrix of this shape."""
         raise NotImplementedError
 
     def _check_params(self) -> None:

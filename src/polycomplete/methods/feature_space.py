@@ -11,7 +11,7 @@ from polycomplete.solvers import AdamPlus, Exact, Solver
 
 
 class _InFeatureSpace(Completer):
-    """What the named methods share: a Schatten-p penalty, with weights that make the method."""
+    """A Schatten-p penalty in feature space, whose weights make the method."""
 
     def __init__(
         self,
@@ -62,67 +62,61 @@ class NLMC(_InFeatureSpace):
 
     Parameters
     ----------
-    kernel : Kernel, optional
-        What "close" means; ``RBF()`` by default.
+    kernel : Kernel, default=None
+        Similarity of two rows; None means ``RBF()``.
     p : "auto" or float, default="auto"
-        The power of the penalty, at most 1. "auto" is −½, or the paper's ½ with
-        :class:`~polycomplete.solvers.AdamPlus`.
+        Power of the penalty, at most 1. "auto" means −½, or the paper's ½ with ``AdamPlus``.
     scale : {"auto", "standard", "sqrt", "range"} or None, default="auto"
-        How columns are scaled, from their observed entries: by their standard deviation, its
-        square root, or their range. "auto" chooses between the first two on held-out entries,
-        unless all columns have a similar spread.
+        Divide columns by their standard deviation, its square root, or their range. "auto" chooses
+        between the first two on held-out entries, unless all columns have a similar spread.
     smoothing : "auto" or float, default="auto"
-        The last smoothing γ, relative to the mean of k(x, x): how far from the surface rows may
-        stay. "auto" chooses it on held-out entries.
-    noise : float, optional
-        λ of the noisy formulation, eq. (3): observed entries may move and pay λ/2 (x̂ − x)² in
-        scaled units. ``fit_transform`` returns them as given, ``residual_`` how far they moved.
-    solver : Exact, Landmark, AdamPlus or another Solver, optional
-        How the missing entries move. By default ``Exact()`` up to 400 rows and with ``noise``,
-        and else ``Landmark()``.
+        Final smoothing γ, relative to the mean of k(x, x): how far rows may stay from the surface.
+        "auto" chooses it on held-out entries.
+    noise : float, default=None
+        λ of the noisy formulation, eq. (3): observed entries may move at a cost of λ/2 (x̂ − x)² in
+        scaled units. ``fit_transform`` returns them unchanged, ``residual_`` has the changes.
+    solver : Solver, default=None
+        :class:`~polycomplete.Exact`, :class:`~polycomplete.Landmark`, or the paper's
+        :class:`~polycomplete.AdamPlus`. By default ``Exact()`` up to 400 rows and with
+        ``noise``, else ``Landmark()``.
     missing_values : float, default=nan
-        A number that stands for a missing entry, besides NaN and None.
-    add_indicator : bool, default=False
-        Append columns that say which entries were missing.
-    keep_empty_features : bool, default=False
-        Keep columns without any observed entry, as zeros.
+        Number that marks a missing entry, besides NaN and None.
+    add_indicator, keep_empty_features : bool, default=False
+        Append indicators of missing entries; keep columns without observed entries, as zeros.
     n_jobs : int, default=-1
-        Number of cores that complete rows; −1 takes all of them. The result is the same.
-    device : str, optional
-        "cpu", "cuda" or "auto": where rows are completed and ``Exact`` computes its objective.
+        Number of cores; −1 uses all of them. The result does not depend on it.
+    device : {"cpu", "cuda", "auto"}, default=None
+        Where rows are completed, and ``Exact`` computes its objective; None for where X lies.
     random_state : int, RandomState or None, default=None
-        Chooses the entries that are held out.
+        Seed of the choice of held-out entries.
     verbose : int, default=0
-        1 shows stages, 2 every iteration, through :mod:`logging`.
+        1 logs stages, 2 every iteration, through :mod:`logging`.
 
     Attributes
     ----------
     model_ : SurfaceModel or None
-        The learned surface; None where no column varies.
+        The learned surface; None if no column varies.
     result_ : Result or None
         Objective history, iterations, seconds and stop reason.
     n_iter_ : int
-        Iterations of the solver.
+        Number of iterations of the solver.
     solver_, scale_, smoothing_ : Solver, str or None, float
-        What was used.
-    cell_std_ : ndarray of shape (n_samples, n_features)
-        Estimated standard deviation of each completed cell, 0 where observed.
+        The solver, scaling and smoothing used.
+    cell_std_, residual_ : ndarray of shape (n_samples, n_features)
+        Estimated standard deviation of each completed entry, 0 where observed; and with ``noise``
+        the observed minus the moved values, 0 where missing.
     row_determined_ : ndarray of bool, shape (n_samples,)
         False for rows of the fit that their observed entries do not determine.
-    residual_ : ndarray of shape (n_samples, n_features)
-        With ``noise``: observed minus moved value, 0 on missing entries.
     held_out_ : HeldOut or None
-        Held-out entries, with their completions; None where nothing was chosen.
+        Held-out entries and their completions; None if nothing was chosen.
     statistics_ : ndarray of shape (n_features,)
         Mean of the observed entries of each column.
-    n_features_in_, feature_names_in_ : int, ndarray of str
-        Number of columns seen by ``fit``, and their names where X had any.
-    n_samples_seen_ : int
-        Number of rows that were learned from, or that those were drawn from.
+    n_samples_seen_, n_features_in_, feature_names_in_ : int, int, ndarray of str
+        Numbers of rows and columns seen by ``fit``, and names of the columns, if X had any.
 
     See Also
     --------
-    PMC : With weights that charge the small singular values most.
+    PMC : With weights that penalize the small singular values most.
     Completer : Any kernel, penalty and solver.
 
     References
@@ -146,91 +140,84 @@ class NLMC(_InFeatureSpace):
 
 
 class PMC(_InFeatureSpace):
-    """Polynomial matrix completion: charge the small singular values in feature space most.
+    """Polynomial matrix completion: penalize the small singular values in feature space most.
 
-    Fills the holes of data whose rows lie on one or several curved surfaces of low dimension;
-    nothing has to be said about their number or dimension. It relaxes the rank of φ(X̂), problem
-    (2) of [1]_, by a weighted Schatten-p penalty: R₃, eq. (11), for PMC-W, and R₂, eq. (10), for
-    PMC-S. Lemmas 3 and 4 there give both in terms of the kernel matrix. Rows without any observed
-    entry get the column means; columns without any are dropped.
+    Completes data whose rows lie on one or several curved surfaces of low dimension; neither their
+    number nor their dimension has to be known. The rank of φ(X̂), problem (2) of [1]_, is relaxed to
+    a weighted Schatten-p penalty: R₃, eq. (11), for PMC-W, and R₂, eq. (10), for PMC-S. Lemmas 3
+    and 4 there give both in terms of the kernel matrix. Rows without any observed entry get the
+    column means; columns without any are dropped.
 
     Parameters
     ----------
     variant : {"W", "S"}, default="W"
-        "W" weighs the singular values in increasing order (PMC-W, the paper's ramp w₂); "S"
-        leaves the largest out (PMC-S). How many is estimated from the observed entries. The
-        paper leaves out as many as there are columns, which harms its algorithm where the matrix
-        itself has a lower rank: ``Completer(penalty=Schatten(0.5, Skip(X.shape[1])))``.
-    kernel : Kernel, optional
-        What "close" means; ``RBF()`` by default.
+        "W" weights the singular values in increasing order (PMC-W, the paper's w₂); "S" ignores
+        the largest ones (PMC-S). Their number is estimated from the observed entries; the paper
+        takes the number of columns, which hurts if X itself has a lower rank:
+        ``Completer(penalty=Schatten(0.5, Skip(X.shape[1])))``.
+    kernel : Kernel, default=None
+        Similarity of two rows; None means ``RBF()``.
     p : "auto" or float, default="auto"
-        The power of the penalty, at most 1. "auto" is −½, or the paper's ½ with
-        :class:`~polycomplete.solvers.AdamPlus`.
+        Power of the penalty, at most 1. "auto" means −½, or the paper's ½ with ``AdamPlus``.
     scale : {"auto", "standard", "sqrt", "range"} or None, default="auto"
-        How columns are scaled, from their observed entries: by their standard deviation, its
-        square root, or their range. "auto" chooses between the first two on held-out entries,
-        unless all columns have a similar spread.
+        Divide columns by their standard deviation, its square root, or their range. "auto" chooses
+        between the first two on held-out entries, unless all columns have a similar spread.
     smoothing : "auto" or float, default="auto"
-        The last smoothing γ, relative to the mean of k(x, x): how far from the surface rows may
-        stay. "auto" chooses it on held-out entries.
-    noise : float, optional
-        λ of the noisy formulation, eq. (3): observed entries may move and pay λ/2 (x̂ − x)² in
-        scaled units. ``fit_transform`` returns them as given, ``residual_`` how far they moved.
-    solver : Exact, Landmark, AdamPlus or another Solver, optional
-        How the missing entries move. By default ``Exact()`` up to 400 rows and with ``noise``,
-        and else ``Landmark()``.
+        Final smoothing γ, relative to the mean of k(x, x): how far rows may stay from the surface.
+        "auto" chooses it on held-out entries.
+    noise : float, default=None
+        λ of the noisy formulation, eq. (3): observed entries may move at a cost of λ/2 (x̂ − x)² in
+        scaled units. ``fit_transform`` returns them unchanged, ``residual_`` has the changes.
+    solver : Solver, default=None
+        :class:`~polycomplete.Exact`, :class:`~polycomplete.Landmark`, or the paper's
+        :class:`~polycomplete.AdamPlus`. By default ``Exact()`` up to 400 rows and with
+        ``noise``, else ``Landmark()``.
     missing_values : float, default=nan
-        A number that stands for a missing entry, besides NaN and None.
-    add_indicator : bool, default=False
-        Append columns that say which entries were missing.
-    keep_empty_features : bool, default=False
-        Keep columns without any observed entry, as zeros.
+        Number that marks a missing entry, besides NaN and None.
+    add_indicator, keep_empty_features : bool, default=False
+        Append indicators of missing entries; keep columns without observed entries, as zeros.
     n_jobs : int, default=-1
-        Number of cores that complete rows; −1 takes all of them. The result is the same.
-    device : str, optional
-        "cpu", "cuda" or "auto": where rows are completed and ``Exact`` computes its objective.
+        Number of cores; −1 uses all of them. The result does not depend on it.
+    device : {"cpu", "cuda", "auto"}, default=None
+        Where rows are completed, and ``Exact`` computes its objective; None for where X lies.
     random_state : int, RandomState or None, default=None
-        Chooses the entries that are held out.
+        Seed of the choice of held-out entries.
     verbose : int, default=0
-        1 shows stages, 2 every iteration, through :mod:`logging`.
+        1 logs stages, 2 every iteration, through :mod:`logging`.
 
     Attributes
     ----------
     model_ : SurfaceModel or None
-        The learned surface; None where no column varies.
+        The learned surface; None if no column varies.
     result_ : Result or None
         Objective history, iterations, seconds and stop reason.
     n_iter_ : int
-        Iterations of the solver.
+        Number of iterations of the solver.
     solver_, scale_, smoothing_ : Solver, str or None, float
-        What was used.
-    cell_std_ : ndarray of shape (n_samples, n_features)
-        Estimated standard deviation of each completed cell, 0 where observed.
+        The solver, scaling and smoothing used.
+    cell_std_, residual_ : ndarray of shape (n_samples, n_features)
+        Estimated standard deviation of each completed entry, 0 where observed; and with ``noise``
+        the observed minus the moved values, 0 where missing.
     row_determined_ : ndarray of bool, shape (n_samples,)
         False for rows of the fit that their observed entries do not determine.
-    residual_ : ndarray of shape (n_samples, n_features)
-        With ``noise``: observed minus moved value, 0 on missing entries.
     held_out_ : HeldOut or None
-        Held-out entries, with their completions; None where nothing was chosen.
+        Held-out entries and their completions; None if nothing was chosen.
     statistics_ : ndarray of shape (n_features,)
         Mean of the observed entries of each column.
-    n_features_in_, feature_names_in_ : int, ndarray of str
-        Number of columns seen by ``fit``, and their names where X had any.
-    n_samples_seen_ : int
-        Number of rows that were learned from, or that those were drawn from.
+    n_samples_seen_, n_features_in_, feature_names_in_ : int, int, ndarray of str
+        Numbers of rows and columns seen by ``fit``, and names of the columns, if X had any.
 
     See Also
     --------
     NLMC : The same without weights.
     Completer : Any kernel, penalty and solver.
-    TableCompleter : Columns of all kinds.
+    TableCompleter : For tables with columns of all kinds.
 
     References
     ----------
     .. [1] J. Fan, Y. Zhang and M. Udell (2020). Polynomial matrix completion for missing data
-       imputation and transductive learning. AAAI. Theorem 1 and Lemma 1 say when φ(X) has low
-       rank, Theorem 2 how many entries that takes; Algorithm 1 is
-       :class:`~polycomplete.solvers.AdamPlus`.
+       imputation and transductive learning. AAAI. Theorem 1 and Lemma 1: when φ(X) has low rank;
+       Theorem 2: how many entries that takes; Algorithm 1: :class:`~polycomplete.AdamPlus`.
 
     Examples
     --------
@@ -287,77 +274,70 @@ class PMC(_InFeatureSpace):
 class VMC(Completer):
     """Variety-based matrix completion: rows that satisfy polynomial equations of low degree.
 
-    The Schatten-½ penalty of the monomials up to a degree [1]_, minimized under a shrinking
-    smoothing: R₁ of eq. (9) in [2]_ with a polynomial kernel. VMC-2 and VMC-3 there are the
-    degrees 2 and 3.
+    The Schatten-½ penalty of all monomials up to a degree [1]_, minimized under a decreasing
+    smoothing: R₁, eq. (9) of [2]_, with a polynomial kernel. VMC-2 and VMC-3 there have degree 2
+    and 3.
 
     Parameters
     ----------
     degree : {2, 3}, default=2
-        The degree of the monomials.
+        Degree of the monomials.
     offset : float, default=10.0
-        c of the kernel (x·y + c)^degree, in units of the mean squared length of a row; larger
-        values give the lower degrees more say. 0 for subspaces through the origin, then with
-        ``scale=None``.
+        c of the kernel (x·y + c)^degree, in units of the mean squared norm of a row; larger values
+        give more weight to low degrees. 0, with ``scale=None``, for subspaces through the origin.
     p : float, default=0.5
-        The power of the penalty, at most 1.
+        Power of the penalty, at most 1.
     scale : {"auto", "standard", "sqrt", "range"} or None, default="auto"
-        How columns are scaled, from their observed entries: by their standard deviation, its
-        square root, or their range. "auto" chooses between the first two on held-out entries,
-        unless all columns have a similar spread.
+        Divide columns by their standard deviation, its square root, or their range. "auto" chooses
+        between the first two on held-out entries, unless all columns have a similar spread.
     smoothing : "auto" or float, default="auto"
-        The last smoothing γ, relative to the mean of k(x, x): how far from the surface rows may
-        stay. "auto" chooses it on held-out entries.
-    noise : float, optional
-        λ of the noisy formulation, eq. (3): observed entries may move and pay λ/2 (x̂ − x)² in
-        scaled units. ``fit_transform`` returns them as given, ``residual_`` how far they moved.
-    solver : Exact, Landmark, AdamPlus or another Solver, optional
-        How the missing entries move. By default ``Exact()`` up to 400 rows and with ``noise``,
-        and else ``Landmark()``.
+        Final smoothing γ, relative to the mean of k(x, x): how far rows may stay from the surface.
+        "auto" chooses it on held-out entries.
+    noise : float, default=None
+        λ of the noisy formulation, eq. (3): observed entries may move at a cost of λ/2 (x̂ − x)² in
+        scaled units. ``fit_transform`` returns them unchanged, ``residual_`` has the changes.
+    solver : Solver, default=None
+        :class:`~polycomplete.Exact`, :class:`~polycomplete.Landmark`, or the paper's
+        :class:`~polycomplete.AdamPlus`. By default ``Exact(blend=False)``.
     missing_values : float, default=nan
-        A number that stands for a missing entry, besides NaN and None.
-    add_indicator : bool, default=False
-        Append columns that say which entries were missing.
-    keep_empty_features : bool, default=False
-        Keep columns without any observed entry, as zeros.
+        Number that marks a missing entry, besides NaN and None.
+    add_indicator, keep_empty_features : bool, default=False
+        Append indicators of missing entries; keep columns without observed entries, as zeros.
     n_jobs : int, default=-1
-        Number of cores that complete rows; −1 takes all of them. The result is the same.
-    device : str, optional
-        "cpu", "cuda" or "auto": where rows are completed and ``Exact`` computes its objective.
+        Number of cores; −1 uses all of them. The result does not depend on it.
+    device : {"cpu", "cuda", "auto"}, default=None
+        Where rows are completed, and ``Exact`` computes its objective; None for where X lies.
     random_state : int, RandomState or None, default=None
-        Chooses the entries that are held out.
+        Seed of the choice of held-out entries.
     verbose : int, default=0
-        1 shows stages, 2 every iteration, through :mod:`logging`.
+        1 logs stages, 2 every iteration, through :mod:`logging`.
 
     Attributes
     ----------
     model_ : SurfaceModel or None
-        The learned surface; None where no column varies.
+        The learned surface; None if no column varies.
     result_ : Result or None
         Objective history, iterations, seconds and stop reason.
     n_iter_ : int
-        Iterations of the solver.
+        Number of iterations of the solver.
     solver_, scale_, smoothing_ : Solver, str or None, float
-        What was used.
-    cell_std_ : ndarray of shape (n_samples, n_features)
-        Estimated standard deviation of each completed cell, 0 where observed.
+        The solver, scaling and smoothing used.
+    cell_std_, residual_ : ndarray of shape (n_samples, n_features)
+        Estimated standard deviation of each completed entry, 0 where observed; and with ``noise``
+        the observed minus the moved values, 0 where missing.
     row_determined_ : ndarray of bool, shape (n_samples,)
         False for rows of the fit that their observed entries do not determine.
-    residual_ : ndarray of shape (n_samples, n_features)
-        With ``noise``: observed minus moved value, 0 on missing entries.
     held_out_ : HeldOut or None
-        Held-out entries, with their completions; None where nothing was chosen.
+        Held-out entries and their completions; None if nothing was chosen.
     statistics_ : ndarray of shape (n_features,)
         Mean of the observed entries of each column.
-    n_features_in_, feature_names_in_ : int, ndarray of str
-        Number of columns seen by ``fit``, and their names where X had any.
-    n_samples_seen_ : int
-        Number of rows that were learned from, or that those were drawn from.
+    n_samples_seen_, n_features_in_, feature_names_in_ : int, int, ndarray of str
+        Numbers of rows and columns seen by ``fit``, and names of the columns, if X had any.
 
     See Also
     --------
     LADMC : For unions of subspaces.
-    PMC : With a kernel that has no degree.
+    PMC : With a kernel of infinite degree.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Every method by name: what it is called in print, where it comes from, how to make it."""
+"""Every method by name: its label, its publication, and how to make it."""
 
 from __future__ import annotations
 
@@ -27,18 +27,16 @@ class Method:
 
     Attributes
     ----------
-    name : str
-        How it is asked for.
-    label : str
-        How it is called in tables and figures.
+    name, label : str
+        Key in the registry; name in tables and figures.
     make : callable
-        The estimator's class, or a function that makes one from parameters.
+        The estimator's class, or a function from parameters to an estimator.
     citation : str
-        Where it was published.
-    defaults : mapping
+        The publication.
+    defaults : mapping, default={}
         Parameters that make it this method.
-    kind : {"completer", "published", "baseline"}
-        Ours as they come, the settings of the PMC paper, or what others install.
+    kind : {"completer", "published", "baseline"}, default="completer"
+        A method of this library, one with the settings of the PMC paper, or one of scikit-learn.
 
     Examples
     --------
@@ -54,12 +52,12 @@ class Method:
     kind: str = "completer"
 
     def __call__(self, **params: Any) -> Any:
-        """Return an estimator."""
+        """Return an unfitted estimator."""
         return self.make(**{**self.defaults, **params})
 
 
 def _iterative(**params: Any) -> Any:
-    # Importing the switch is what scikit-learn asks for before it hands the class out.
+    # scikit-learn requires this import before that of the class.
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401
     from sklearn.impute import IterativeImputer
 
@@ -67,7 +65,7 @@ def _iterative(**params: Any) -> Any:
 
 
 def _forest(random_state: Any = None, **params: Any) -> Any:
-    """Return an imputer in the manner of missForest: each column by trees from the others."""
+    """Return an imputer like missForest: each column is predicted by trees from the others."""
     trees = ExtraTreesRegressor(n_estimators=100, random_state=random_state)
     settings = {"estimator": trees, "max_iter": 5, "random_state": random_state}
     return _iterative(**{**settings, **params})
@@ -103,7 +101,7 @@ MISS_FOREST = (
     "D. J. Stekhoven and P. Bühlmann (2012). MissForest: non-parametric missing value imputation "
     "for mixed-type data. Bioinformatics 28."
 )
-#: The solver and the scaling of the paper's experiments: Adam+, p = ½, fixed γ, data as they are.
+#: The solver and scaling of the paper's experiments: Adam+, p = ½, fixed γ, unscaled data.
 PUBLISHED = {"solver": AdamPlus(), "scale": None}
 
 _ENTRIES = [
@@ -126,17 +124,17 @@ _ENTRIES = [
     Method("iterative", "IterativeImputer", _iterative, SCIKIT_LEARN, kind="baseline"),
     Method("forest", "forest", _forest, MISS_FOREST, kind="baseline"),
 ]  # fmt: skip
-#: From name to entry, in the order in which they are shown.
+#: The entries by name, in the order in which they are shown.
 METHODS: Mapping[str, Method] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
 
 
 def names(kind: str | None = None) -> list[str]:
-    """Return the names of the methods, of one kind or all.
+    """Return the names of all methods, or of those of one kind.
 
     Parameters
     ----------
     kind : {"completer", "published", "baseline"}, optional
-        Ours as they come, the settings of the PMC paper, or what others install.
+        Methods of this library, those with the settings of the PMC paper, or scikit-learn's.
 
     Returns
     -------
@@ -154,14 +152,14 @@ def names(kind: str | None = None) -> list[str]:
 
 
 def get(name: str, **params: Any) -> Any:
-    """Return a method by its name, as an estimator that is not fitted yet.
+    """Return a method by its name, as an unfitted estimator.
 
     Parameters
     ----------
     name : str
-        One of :func:`names`; the case does not matter.
+        One of :func:`names`, in lower or upper case.
     **params
-        Parameters of the estimator, on top of those that make it this method.
+        Parameters of the estimator, besides those that make it this method.
 
     Returns
     -------
