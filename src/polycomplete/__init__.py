@@ -48,41 +48,45 @@ if TYPE_CHECKING:
     from polycomplete.transduction import TransductiveClassifier as TransductiveClassifier
     from polycomplete.transduction import TransductiveRegressor as TransductiveRegressor
 
-#: Modules and the names they export: a new name goes here and above.
+#: Modules and the names they export (modules under ""): a new name goes here and above.
 _HOMES = {
+    "": [
+        "clustering",
+        "datasets",
+        "diagnostics",
+        "masks",
+        "methods",
+        "metrics",
+        "report",
+        "theory",
+    ],
     "_resources": ["show_versions"],
     "clustering": ["SparseSubspaceClustering", "SubspaceClusterer"],
     "methods.completer": ["Completer"],
-    "datasets": [],
-    "diagnostics": [],
     "kernels": ["RBF", "Linear", "Polynomial"],
     "landmarks": ["Landmark"],
-    "masks": [],
     "methods": ["KFMC", "LADMC", "LRMC", "NLMC", "PMC", "SRMC", "VMC"],
-    "metrics": [],
     "out_of_core": ["complete_file"],
     "penalties": ["Equal", "Inverse", "Ramp", "Schatten", "Skip"],
     "persistence": ["load", "save"],
-    "report": [],
     "solvers": ["AdamPlus", "AugmentedLagrangian", "Exact", "SoftImpute"],
     "tables": ["TableCompleter"],
-    "theory": [],
     "transduction": ["TransductiveClassifier", "TransductiveRegressor"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = "clustering datasets diagnostics masks methods metrics report theory".split()
 
-__all__ = sorted([*_HOME_OF, *_MODULES])
+__all__ = sorted(_HOME_OF)
 
 
 if not TYPE_CHECKING:  # type checkers read the imports above, and so find misspelled names
 
     def __getattr__(name: str) -> Any:
-        if name in _HOMES:
+        home = _HOME_OF.get(name)
+        if name in _HOMES or home == "":
             return import_module(f"{__name__}.{name}")
-        if name not in _HOME_OF:
+        if home is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+        value = getattr(import_module(f"{__name__}.{home}"), name)
         globals()[name] = value  # found without this function the next time
         return value
 
