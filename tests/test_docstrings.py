@@ -38,14 +38,15 @@ ESTIMATORS = {
     name: cls for name, cls in CLASSES.items() if hasattr(cls, "fit") and hasattr(cls, "get_params")
 }
 EXPORTED = [name for name in CLASSES if name.rpartition(".")[2] in polycomplete.__all__]
-#: Classes whose docstrings are to be completed.
+#: Classes whose docstrings leave something out: the estimators refer to BaseCompleter for it. The
+#: tests fail as soon as one of them lists everything; then it leaves this set.
 UNDONE = {"KFMC", "LADMC", "LRMC", "SRMC", "LiftedModel"}
 
 
 def undone(request, cls):
     """Expect a failure where a class is not described yet."""
     if cls.__name__ in UNDONE:
-        request.applymarker(pytest.mark.xfail(reason="not described yet", strict=False))
+        request.applymarker(pytest.mark.xfail(reason="not described yet", strict=True))
 
 
 def has_section(doc, title):
@@ -104,12 +105,16 @@ def test_functions_document_arguments_and_result_with_an_example(name):
     assert ">>> " in function.__doc__
 
 
-def listed(doc, title):
-    """Return the names that a section lists, in their order."""
+def described(doc, title):
+    """Return the names that a section lists, in their order, with their types and defaults."""
     section = inspect.cleandoc(doc).partition(f"\n{title}\n{'-' * len(title)}\n")[2]
     lines = section.partition("\n\n")[0].splitlines()
-    heads = [line.partition(" : ")[0] for line in lines if line[0] != " "]
-    return [part.strip(" *") for head in heads for part in head.split(",")]
+    heads = [line.partition(" : ") for line in lines if line[0] != " "]
+    return {name.strip(" *"): kind for names, _, kind in heads for name in names.split(",")}
+
+
+def listed(doc, title):
+    return list(described(doc, title))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -138,6 +143,28 @@ def test_estimators_describe_what_a_fit_leaves(name, request):
     assert [attribute for attribute in told if attribute[-1] != "_"] == []
     declared = {key for base in cls.__mro__ for key in vars(base).get("__annotations__", {})}
     assert {key for key in declared if key[-1] == "_" and key[0] != "_"} <= set(told)
+
+
+def states(kind, default):
+    """Return whether the text after the name of a parameter states its default."""
+    text = kind.rpartition("default=")[2]
+    if default is None and kind.endswith(", optional"):
+        return True
+    if isinstance(default, float):
+        return np.array_equal(float(text), default, equal_nan=True)
+    return text.replace('"', "'") == repr(default)
+
+
+@pytest.mark.parametrize("name", TAKING)
+def test_classes_describe_types_and_defaults(name):
+    cls = CLASSES[name]
+    takes, told = inspect.signature(cls).parameters, described(cls.__doc__, "Parameters")
+    defaults = {key: takes[key].default for key in told.keys() & takes.keys()}
+    assert [key for key, default in defaults.items()
+            if default is not inspect.Parameter.empty and not states(told[key], default)
+            ] == []  # fmt: skip
+    kinds = told | described(cls.__doc__, "Attributes")
+    assert [key for key, kind in kinds.items() if not kind] == []
 
 
 @pytest.mark.parametrize("name", methods.names("completer"))

@@ -51,11 +51,11 @@ class Report:
         What the method is called, and how long it took; its class, and nothing, by default.
     command : str, optional
         The command line that made this, for the lines that show how to do it again.
-    row_word : str
+    row_word : str, default="row"
         What the labels of rows are: "line" of a file, or the name of a column.
     row_labels : sequence, optional
         By what the rows are named; by default they count from 0.
-    remarks : sequence of str
+    remarks : sequence of str, default=()
         Sentences that are added to the main points.
 
     Attributes
