@@ -127,7 +127,7 @@ def stages(watch: Watch, tflops: float) -> dict:
     whole = watch.seconds(lambda: pmc.model_.complete(clean, mask), 3)[1]
     for name, seconds in found.items():
         print(f"  {name:16} {seconds:6.3f} s a million rows")
-    print(f"  {'all, overlapped':16} {whole:6.3f} s, second chances included")
+    print(f"  {'all, overlapped':16} {whole:6.3f} s, restarts included")
     share = flops / found["minima"] / 1e12 / tflops
     print(f"  steps: {flops / 1e12:.2f} TFLOP, {share:.0%} of the matrix product's rate")
     return found | {"whole": whole, "flops": flops, "share": share}

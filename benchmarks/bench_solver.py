@@ -21,7 +21,7 @@ VARIANTS = {
     "default, smoothing given": {},
     "smoothing chosen by hiding": {"smoothing": "auto"},
     "quasi-Newton steps": {"solver": Exact(algorithm="quasi-newton")},
-    "without second chances": {"solver": Exact(n_restarts=0)},
+    "without restarts": {"solver": Exact(n_restarts=0)},
     "without wider kernel at the end": {"solver": Exact(stretch=1.0)},
     "without blending": {"solver": Exact(blend=False)},
     "p = 0 (log)": {"penalty": Schatten(0.0, Ramp())},
