@@ -146,6 +146,13 @@ def test_links_lead_somewhere(page):
             assert anchor in anchors(str(path.resolve().relative_to(ROOT))), f"{page}: #{anchor}"
 
 
+@pytest.mark.parametrize("page", sorted(PAGES.keys() - {"CHANGELOG.md"}))
+def test_files_that_are_named_exist(page):
+    named = set(re.findall(r"`([\w./-]+/[\w-]+\.(?:py|md|toml|txt|csv))`", PAGES[page]))
+    roots = (ROOT, ROOT / "src", ROOT / "src" / "polycomplete")
+    assert {path for path in named if not any((root / path).exists() for root in roots)} == set()
+
+
 def test_every_public_name_has_its_place_in_the_reference(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(DOCS))
     api_pages = importlib.import_module("api_pages")
