@@ -1,6 +1,6 @@
 """Write the pages of the API reference, one for each part, from the ``__all__`` of its modules.
 
-A name that is public and in no part is an error: it would be missing from the reference.
+A public name that belongs to no part is an error: it would be missing from the reference.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from types import ModuleType
 
 import polycomplete
 
-#: page: title, what it is about, modules
+#: page: title, introduction, modules
 PARTS: dict[str, tuple[str, str, list[str]]] = {
     "completers": (
         "Completers",
-        "A matrix with holes in, a complete one out. :class:`~polycomplete.PMC` is the one to "
-        "begin with; :class:`~polycomplete.Completer` is its general form.",
+        "Incomplete matrix in, complete matrix out. Start with :class:`~polycomplete.PMC`; "
+        ":class:`~polycomplete.Completer` is its general form.",
         ["methods", "methods.completer"],
     ),
     "tables": (
@@ -27,34 +27,38 @@ PARTS: dict[str, tuple[str, str, list[str]]] = {
     ),
     "transduction": (
         "Classification and regression",
-        "Labels that some rows lack, found together with the holes in the features.",
+        "Missing labels, completed together with missing features.",
         ["transduction"],
     ),
-    "clustering": ("Clustering", "Which subspace each row lies on.", ["clustering"]),
-    "report": ("Report", "What was filled in, and how far to trust it.", ["report"]),
+    "clustering": ("Clustering", "The subspace of each row.", ["clustering"]),
+    "report": ("Report", "What was completed, and how far to trust it.", ["report"]),
     "files": (
         "Files and models",
-        "Rows in files larger than memory, and estimators in files.",
+        "Completing files larger than memory, and saving estimators.",
         ["out_of_core", "persistence"],
     ),
-    "dask": ("Dask", "Rows on several processes or machines.", ["dask"]),
-    "kernels": ("Kernels", "What close means.", ["kernels"]),
-    "penalties": ("Penalties", "How a spectrum is charged.", ["penalties"]),
+    "dask": ("Dask", "Completing rows on several processes or machines.", ["dask"]),
+    "kernels": ("Kernels", "Similarity of rows.", ["kernels"]),
+    "penalties": ("Penalties", "How a spectrum is penalized.", ["penalties"]),
     "solvers": (
         "Solvers",
-        "How the missing entries move: on the Gram matrix of all rows, by landmarks, or otherwise.",
+        "Minimization by the Gram matrix of all rows, by landmarks, or by other algorithms.",
         ["solvers", "landmarks"],
     ),
-    "masks": ("Masks", "Which entries are observed, and hiding some of them.", ["masks"]),
-    "metrics": ("Metrics", "How far a completion is off.", ["metrics"]),
+    "masks": ("Masks", "Patterns of missing entries, and holding out entries.", ["masks"]),
+    "metrics": ("Metrics", "Errors of completions, classifications and clusterings.", ["metrics"]),
     "diagnostics": (
         "Diagnostics",
-        "Looking inside a fit; pictures need matplotlib: axes in, axes out.",
+        "Inspecting a fit; plots need matplotlib, and take and return axes.",
         ["diagnostics", "_resources"],
     ),
-    "datasets": ("Datasets", "Synthetic surfaces, and those of the paper.", ["datasets"]),
-    "theory": ("Theory", "Ranks, counts and bounds of the paper.", ["theory"]),
-    "base": ("Base classes", "What completers share, for your own.", ["base", "methods.base"]),
+    "datasets": ("Datasets", "Synthetic surfaces, and the datasets of the paper.", ["datasets"]),
+    "theory": ("Theory", "Ranks, parameter counts and bounds of the paper.", ["theory"]),
+    "base": (
+        "Base classes",
+        "The shared part of completers, for your own.",
+        ["base", "methods.base"],
+    ),
 }
 
 
@@ -64,13 +68,13 @@ def public(module: ModuleType) -> list[str]:
 
 
 def shortest(module: ModuleType, name: str) -> str:
-    """Return the way by which users import a name."""
+    """Return the path by which users import a name."""
     top = name in polycomplete.__all__ and getattr(polycomplete, name) is getattr(module, name)
     return f"polycomplete.{name}" if top else f"{module.__name__}.{name}"
 
 
 def names_of(modules: list[str]) -> list[str]:
-    """Return the public names of modules, each once; those of the package itself come first."""
+    """Return the public names of modules, each once, with those of the package itself first."""
     found = [import_module(f"polycomplete.{module}") for module in modules]
     names = {shortest(module, name): getattr(module, name) for module in found
              for name in public(module)}  # fmt: skip
@@ -79,7 +83,7 @@ def names_of(modules: list[str]) -> list[str]:
 
 
 def directive(name: str) -> str:
-    """Return the lines that show one name."""
+    """Return the directive for one name."""
     home, _, last = name.rpartition(".")
     thing = getattr(import_module(home), last)
     if inspect.isclass(thing):
@@ -100,22 +104,22 @@ def page(title: str, about: str, modules: list[str]) -> str:
 
 
 def index() -> str:
-    """Return the page that leads to the others."""
+    """Return the page that links the others."""
     lines = "\n".join(f"   {name}" for name in PARTS)
     return (
         "API reference\n=============\n\n"
-        "Every public name, with its parameters and an example that runs in the tests.\n\n"
+        "Every public name, with its parameters and a tested example.\n\n"
         f".. toctree::\n   :maxdepth: 1\n\n{lines}\n"
     )
 
 
 def write(folder: Path) -> None:
-    """Write all pages, touching only those that changed.
+    """Write all pages that changed.
 
     Raises
     ------
     ValueError
-        Where a name of the package is on no page.
+        If a name of the package is on no page.
     """
     parts = {name: page(*part) for name, part in PARTS.items()} | {"index": index()}
     shown = {name for _, _, modules in PARTS.values() for name in names_of(modules)}

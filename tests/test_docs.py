@@ -1,6 +1,6 @@
-"""The documentation: commands that exist, blocks that are run, links that lead somewhere.
+"""The documentation: commands exist, blocks are run, links have targets.
 
-What stands behind ``>>>`` in README.md and docs/ is collected as doctests of its own.
+Examples after ``>>>`` in README.md and docs/ are collected as doctests.
 """
 
 import importlib
@@ -25,7 +25,7 @@ PAGES = {
     for path in sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 }
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-#: Blocks that need a cluster: they are compiled, and the examples of the same names hold them.
+#: Pages with blocks that need a cluster: these are only compiled, and are those of examples/.
 CLUSTER = {"docs/more-rows-than-memory.md"}
 
 
@@ -221,7 +221,7 @@ def test_the_experiments_that_are_named_exist():
     assert set(re.findall(r"`python -m experiments ([\w-]+)`", PAPER)) == {*declared} - {"shared"}
 
 
-#: What CONTRIBUTING.md promises to say at once.
+#: Rows of the map in CONTRIBUTING.md.
 CHANGES = {"a kernel", "a penalty or weight rule", "a named method", "a kind of column",
            "a file format", "a benchmark"}  # fmt: skip
 HAPPENS = {"the smoothing is chosen", "a stuck row is restarted", "new rows are completed",

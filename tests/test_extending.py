@@ -1,11 +1,12 @@
-"""A kernel, a penalty and a named method are one new class each, with no other change."""
+"""A kernel, a penalty and a named method are one new class each, without any other change."""
 
 import numpy as np
 import pytest
 
-from polycomplete import Completer, Exact, Landmark, Schatten, datasets, masks, metrics
+from polycomplete import Completer, Exact, Landmark, Schatten, datasets, masks, methods, metrics
 from polycomplete.diagnostics import check_gradient
 from polycomplete.kernels import Kernel, typical_distance
+from polycomplete.methods import registry
 
 X = datasets.make_polynomial_manifold(80, 8, n_dims=1, random_state=0)
 MASK = masks.uniform(X.shape, 0.7, random_state=0)
@@ -14,7 +15,7 @@ SOLVERS = [Exact(), Landmark()]
 
 
 class Cauchy(Kernel):
-    """1 / (1 + |x − y|² / 2σ²): what a kernel has to state, and no more."""
+    """1 / (1 + |x − y|² / 2σ²): all that a kernel has to define."""
 
     def __init__(self, width="auto"):
         self.width = width
@@ -40,7 +41,7 @@ class Cauchy(Kernel):
 
 
 class Rational(Schatten):
-    """Σ w λ / (λ + γ) instead of a power: bounded, so that large eigenvalues are free."""
+    """Σ w λ / (λ + γ) instead of a power: bounded, so large eigenvalues are free."""
 
     def resolve(self, X, mask):
         return Rational(self.p, super().resolve(X, mask).weights)
@@ -88,6 +89,14 @@ def test_a_named_method_is_one_class(solver):
     assert str(named.report(GIVEN, named.transform(GIVEN))).startswith(
         "<report of Named on 80 rows"
     )
+
+
+def test_a_name_is_one_entry(monkeypatch):
+    entry = methods.Method("named", "Named", Named, "nowhere", {"noise": 10.0})
+    monkeypatch.setattr(registry, "METHODS", {**methods.METHODS, "named": entry})
+    assert "named" in methods.names("completer")
+    named = methods.get("Named", smoothing=1e-3)
+    assert (type(named), named.noise, named.smoothing) == (Named, 10.0, 1e-3)
 
 
 @pytest.mark.parametrize(("kernel", "penalty"), [(Cauchy(), Schatten()), (Cauchy(), Rational())])

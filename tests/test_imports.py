@@ -1,4 +1,4 @@
-"""How the modules hang together: layers without cycles, light to import, short, silent."""
+"""How modules depend on each other: floors without cycles, light to import, short, silent."""
 
 import ast
 import subprocess
@@ -53,7 +53,7 @@ LAYERS = [
     {"clustering", "dask", "diagnostics", "report", "tables", "transduction"},
     {"__init__", "cli"},
 ]
-#: Parts beside the core, and all that they may import of the package.
+#: Parts that should stay independent, and all that they may import from the package.
 ASIDE = {
     "theory": set(),
     "metrics": {"masks", "scaling"},
@@ -67,9 +67,9 @@ ASIDE = {
     "io": {"_optional"},
     "persistence": {"_optional", "_version", "io"},
 }
-#: What an estimator offers of itself, imported when it is asked for: the only way back up.
+#: Imports from above, inside functions: an estimator makes its report.
 LATE = {"base": {"report"}}
-#: Optional libraries that a part may import inside of its functions (the command line: anywhere).
+#: Optional libraries that a part may import inside its functions (the command line: anywhere).
 INSIDE = {"diagnostics": {"matplotlib"}, "cli": {"polars"}}
 
 
@@ -142,7 +142,7 @@ def test_no_file_imports_an_optional_library(module):
 
 
 def test_the_package_works_without_any_optional_library():
-    # scikit-learn imports pandas by itself where it is installed, so that it has to be hidden.
+    # scikit-learn imports pandas if it is installed, so it has to be hidden.
     done = subprocess.run(
         [sys.executable, "-c", HIDDEN, *OPTIONAL], capture_output=True, text=True, check=False
     )
