@@ -1,7 +1,7 @@
-"""Looking inside: gradients, spectra, rows that cannot be determined; and pictures of them.
+"""Diagnostics of a fit: gradients, spectra, rows that are not determined; and plots.
 
-Every ``plot_`` function draws on the axes that it is given, or on new ones, and returns them.
-matplotlib is loaded when the first picture is drawn (``pip install "polycomplete[plots]"``).
+Every ``plot_`` function draws on the given axes, or on new ones, and returns them. matplotlib is
+imported with the first plot (``pip install "polycomplete[plots]"``).
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ __all__ = [
     "spectrum",
 ]
 
-#: Colors that people with any color vision tell apart.
+#: Colors that are distinguishable with any color vision.
 SEEN, NEW = "#0072b2", "#d55e00"
 STYLES: list[dict[str, Any]] = [{"color": SEEN, "alpha": 0.45},
                                 {"color": NEW, "histtype": "step", "linewidth": 1.8}]  # fmt: skip
-#: Maximum number of columns that are named below a map, and of rows whose spectrum is drawn.
+#: Maximum numbers of columns to name below a map, and of rows for a spectrum.
 NAMES, ROWS = 40, 500
 
 
 @dataclass(frozen=True)
 class GradientCheck:
-    """A Taylor test: a right gradient leaves an error of second order, a wrong one of first.
+    """A Taylor test: the linear model has an error of order 2, or of order 1 for a wrong gradient.
 
     Attributes
     ----------
     steps, errors : ndarray
         Step sizes, and the error of the linear model at each.
     slope : float
-        Of the errors on a log-log scale: 2 for a right gradient, 1 for a wrong one.
+        Slope of the errors on a log-log scale: the order.
     """
 
     steps: np.ndarray
@@ -60,7 +60,7 @@ class GradientCheck:
 
     @property
     def passed(self) -> bool:
-        """Whether the slope is that of a right gradient (or the error nil)."""
+        """Whether the slope is that of a correct gradient (or there is no error)."""
         return self.slope > 1.8
 
 
@@ -103,8 +103,8 @@ def check_gradient(
     steps = largest * 0.5 ** np.arange(14)
     changes = np.array([objective(x + (h * direction).astype(x.dtype))[0] for h in steps]) - value
     errors = np.abs(changes - steps * float(np.sum(gradient.astype(np.float64) * direction)))
-    # Rounding ends the descent of the error: only what stands clear of it counts, and of that
-    # the finest steps, where a small first-order error shows.
+    # Only errors well above rounding count, and of these the finest steps, where a small
+    # first-order error shows.
     eps = float(np.finfo(x.dtype).eps)
     shaken = [(x * (1 + 4 * eps * rng.standard_normal(x.shape))).astype(x.dtype) for _ in range(4)]
     rounding = max(abs(objective(y)[0] - value) for y in shaken)
@@ -112,7 +112,7 @@ def check_gradient(
     clear = np.flatnonzero(errors > noise)[-4:]
     if len(clear) >= 3:
         slope = float(np.polyfit(np.log(steps[clear]), np.log(errors[clear]), 1)[0])
-    else:  # a linear function has no error; one that does not change beyond rounding shows nothing
+    else:  # linear functions have no error; changes within rounding show nothing
         slope = np.inf if np.any(np.abs(changes) > noise) else np.nan
     return GradientCheck(steps, errors, slope)
 
@@ -120,9 +120,8 @@ def check_gradient(
 def intrinsic_dimension(X: np.ndarray) -> float:
     """Estimate the dimension of the surface from the two nearest neighbors of each row.
 
-    The ratio of their distances follows a law that depends on the dimension alone (Facco et al.,
-    2017). Duplicated rows are left out; rows on a regular grid, all of whose distances are equal,
-    give NaN.
+    The distribution of the ratio of their distances depends on the dimension only (Facco et al.,
+    2017). Duplicate rows are ignored; rows on a regular grid, with equal distances, give NaN.
 
     Parameters
     ----------
@@ -145,10 +144,10 @@ def intrinsic_dimension(X: np.ndarray) -> float:
         raise ValueError(f"At least four different rows are needed, got {len(rows)}.")
     distances = cKDTree(rows).query(rows, k=3)[0]
     ratios = np.sort(distances[:, 2] / distances[:, 1])
-    ratios = ratios[ratios > 1 + 1e-9]  # equal distances, as on a grid, tell nothing
+    ratios = ratios[ratios > 1 + 1e-9]  # equal distances, as on a grid, say nothing
     if len(ratios) < 4:
         return float("nan")
-    # The far tail is noisy in small samples; the usual estimator leaves out the top tenth.
+    # The far tail is noisy in small samples; the usual estimator ignores the top tenth.
     kept = ratios[: int(0.9 * len(ratios))]
     x, y = np.log(kept), -np.log1p(-np.arange(1, len(kept) + 1) / len(ratios))
     return float(np.sum(x * y) / np.sum(x * x))
@@ -167,7 +166,7 @@ def row_notes(completer: Completer, mask: np.ndarray) -> dict[int, str]:
     Returns
     -------
     dict
-        From row number to a sentence; rows that are fine are not in it.
+        A sentence for each row that is not determined, by row number.
 
     Examples
     --------
@@ -197,11 +196,11 @@ def row_notes(completer: Completer, mask: np.ndarray) -> dict[int, str]:
 
 
 def spectrum(completer: Completer) -> np.ndarray:
-    """Return the spectrum of what a fitted completer learned, largest first.
+    """Return the spectrum of a fitted completer, in descending order.
 
-    Of a completer with a kernel these are the eigenvalues of the Gram matrix of its rows, of
-    ``LRMC`` the singular values of the matrix. Few large ones and a steep fall mean that the rows
-    lie close to a low-dimensional surface.
+    For completers with a kernel these are the eigenvalues of the Gram matrix of the training rows,
+    for ``LRMC`` the singular values of the matrix. A few large values with a steep decay mean that
+    the rows lie close to a low-dimensional surface.
 
     Parameters
     ----------
@@ -224,8 +223,8 @@ def spectrum(completer: Completer) -> np.ndarray:
 
 
 def _spectrum(completer: Any, most: int | None = None) -> tuple[np.ndarray, int, float | None]:
-    """Return a spectrum (of ``most`` rows at most), the rank in use, the level of the smoothing."""
-    model = getattr(completer.model_, "model", completer.model_)  # below the scaling of the columns
+    """Return a spectrum (of at most ``most`` rows), the rank in use, and the smoothing level."""
+    model = getattr(completer.model_, "model", completer.model_)  # without column scaling
     if model is None:
         raise ValueError("This completer learned no surface: no column of its data varies.")
     if hasattr(model, "directions"):
@@ -246,12 +245,12 @@ def _spectrum(completer: Any, most: int | None = None) -> tuple[np.ndarray, int,
 
 
 def plot_missingness(X: Any, ax: Axes | None = None) -> Axes:
-    """Draw which cells of a table are missing: a line for each row, dark where missing.
+    """Plot which cells of a table are missing: a line for each row, dark where missing.
 
     Parameters
     ----------
     X : array-like or data frame
-        NaN, None or null where missing; columns may hold anything.
+        NaN, None or null where missing; columns of any type.
     ax : Axes, optional
         Where to draw.
 
@@ -278,11 +277,11 @@ def plot_missingness(X: Any, ax: Axes | None = None) -> Axes:
 
 
 def plot_convergence(completer: Any, ax: Axes | None = None) -> Axes:
-    """Draw how the objective came down.
+    """Plot the convergence of the objective.
 
-    Where the smoothing shrinks in stages: how far it still was from the end of its stage; where it
-    shrinks all the time: the share that each iteration gained, both on a logarithmic scale;
-    otherwise the objective itself.
+    If the smoothing decreases in stages: the distance to the final value of the stage; if it
+    decreases continually: the relative gain of each iteration, both on a logarithmic scale; else
+    the objective itself.
 
     Parameters
     ----------
@@ -317,10 +316,7 @@ def plot_convergence(completer: Any, ax: Axes | None = None) -> Axes:
 
 
 def _course(result: Any) -> tuple[list[list[tuple[int, float]]], str]:
-    """Return lines that show how a run went, and what their heights are.
-
-    Where the smoothing shrinks in stages, the objective of one says nothing about that of the next.
-    """
+    """Return lines that show the convergence, and their label; objectives of stages differ."""
     points = list(zip(result.objective, result.smoothings, strict=True))
     numbered = groupby(enumerate(points, 1), lambda point: point[1][1])
     stages = [[(i, height) for i, (height, _) in stage] for _, stage in numbered]
@@ -335,9 +331,9 @@ def _course(result: Any) -> tuple[list[list[tuple[int, float]]], str]:
 
 
 def plot_spectrum(completer: Any, ax: Axes | None = None) -> Axes:
-    """Draw the spectrum of what was learned, with the rank in use and the level of the smoothing.
+    """Plot the spectrum of a fitted completer, with the rank in use and the smoothing level.
 
-    Of more than 500 rows, 500 are taken.
+    With more than 500 rows, 500 of them are used.
 
     Parameters
     ----------
@@ -359,7 +355,7 @@ def plot_spectrum(completer: Any, ax: Axes | None = None) -> Axes:
     """
     values, rank, level = _spectrum(completer, ROWS)
     ax = _axes(ax)
-    heights = np.maximum(values, 1e-16 * max(values, default=0))  # what is below is rounding
+    heights = np.maximum(values, 1e-16 * max(values, default=0))  # smaller ones are rounding
     ax.semilogy(np.arange(1, len(values) + 1), heights, color=SEEN, marker=".", markersize=3)
     ax.axvline(rank + 0.5, color=NEW, linestyle="--", label="rank")
     if level:
@@ -370,14 +366,14 @@ def plot_spectrum(completer: Any, ax: Axes | None = None) -> Axes:
 
 
 def plot_before_after(given: Any, completed: Any, column: Any = 0, ax: Axes | None = None) -> Axes:
-    """Draw the distribution of the observed and of the completed cells of a column.
+    """Plot the distributions of the observed and the completed cells of a column.
 
     Parameters
     ----------
     given, completed : array-like or data frame
         The table before and after.
     column : int or str
-        Its place or its name.
+        Position or name of the column.
     ax : Axes, optional
         Where to draw.
 
@@ -433,18 +429,18 @@ def plot_phase_diagram(
     bounds: Mapping[str, Sequence[float]] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how much is recovered, over the share observed and the number of rows.
+    """Plot the share of recovered rows against the share of observed entries and number of rows.
 
     Parameters
     ----------
     shares : array-like of shape (len(rows), len(rates))
-        What share is recovered, between 0 and 1.
+        Recovered shares, between 0 and 1.
     rates : sequence of float
         Shares of observed entries, ascending.
     rows : sequence of int
         Numbers of rows.
     bounds : mapping, optional
-        Lines to draw into it: a name and the rate for each number of rows.
+        Lines to add: by name, the rate for each number of rows.
     ax : Axes, optional
         Where to draw.
 
@@ -476,7 +472,7 @@ def plot_phase_diagram(
 
 
 def _axes(ax: Axes | None) -> Axes:
-    """Return the axes to draw on: new ones where none are given."""
+    """Return the given axes, or new ones."""
     if ax is not None:
         return ax
     return need("matplotlib.pyplot", "plots", "A picture").subplots(layout="constrained")[1]

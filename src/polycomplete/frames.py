@@ -1,7 +1,7 @@
-"""Tables in and out: a matrix of numbers from any array or data frame, and the way back.
+"""Tables in and out: from any array or data frame to a matrix of numbers, and back.
 
-pandas, polars, pyarrow and whatever else narwhals knows are read column by column, so that a
-message can name the column and the row that do not fit.
+pandas, polars, pyarrow and other data frames that narwhals supports are read column by column, so
+that messages can name the column and row of an invalid entry.
 """
 
 from __future__ import annotations
@@ -17,20 +17,19 @@ from scipy import sparse
 
 from polycomplete._devices import from_host, to_host
 
-#: Beyond this, float64 skips whole numbers.
+#: Beyond this, float64 cannot represent all integers.
 EXACT = 2**53
-#: Units in which libraries count time: how many are a day, and how many seconds one is.
+#: Units of time of the libraries: how many a day has, and their length in seconds.
 TICKS = {unit: int(np.timedelta64(1, "D").astype(f"m8[{unit}]").astype(np.int64))
          for unit in ("ns", "us", "ms", "s", "D")}  # fmt: skip
 SECONDS = {unit: TICKS["s"] / count for unit, count in TICKS.items()}
 
 
 def to_matrix(X: Any, exact: bool = False) -> np.ndarray:
-    """Return X as a two-dimensional float array, NaN where missing.
+    """Return X as a two-dimensional float array, NaN where missing; float32 stays float32.
 
-    None, NaN, pandas' NA and polars' null are missing; float32 is kept where every column is
-    float32. Text, dates, sparse matrices and other things that are not numbers are refused with
-    their place; with ``exact`` also whole numbers that float64 would change.
+    Raises, with the place, for text, dates and anything else that is not a number; with ``exact``
+    also for integers that float64 cannot represent.
 
     >>> to_matrix([[1, None], [True, 2.5]])
     array([[1. , nan],
@@ -72,7 +71,7 @@ def _floats_of_array(array: np.ndarray, given: str, exact: bool) -> np.ndarray:
 
 
 def _frame(X: Any) -> Any:
-    """Return X as narwhals sees it; None where it is no data frame."""
+    """Return X as a narwhals data frame; None if it is not a data frame."""
     try:
         frame = nw.from_native(X, eager_only=True, pass_through=True)
     except nw.exceptions.DuplicateError as error:
@@ -81,7 +80,7 @@ def _frame(X: Any) -> Any:
 
 
 def table(X: Any) -> Any:
-    """Return a data frame as narwhals sees it; raise for anything else."""
+    """Return X as a narwhals data frame; raise if it is not a data frame."""
     frame = _frame(X)
     if frame is None:
         raise TypeError(
@@ -92,7 +91,7 @@ def table(X: Any) -> Any:
 
 
 def _array(X: Any, exact: bool) -> np.ndarray:
-    """Return an array; of objects if lists are ragged, or if NumPy may have rounded in them."""
+    """Return an array, of objects if lists are ragged or NumPy may have rounded their entries."""
     listed = isinstance(X, list | tuple)
     if listed and len({len(row) for row in X if hasattr(row, "__len__")}) > 1:
         return np.asarray(X, dtype=object)
@@ -102,14 +101,14 @@ def _array(X: Any, exact: bool) -> np.ndarray:
 
 
 def _refuse_rounded(X: np.ndarray) -> None:
-    """Raise where an array holds a whole number that float64 would change."""
+    """Raise if an array contains an integer that float64 cannot represent."""
     if X.dtype.kind in "iu" and X.ndim == 2:
         for row, column in np.argwhere((X > EXACT) | (X < -EXACT)):
             _check_exact([(row, int(X[row, column]))], int(column))
 
 
 def _check_exact(cells: Iterable[tuple[int, Any]], name: object) -> None:
-    """Raise where one of these cells, with their rows, would come back as another number."""
+    """Raise if float64 cannot represent one of these cells, which come with their rows."""
     for row, entry in cells:
         if isinstance(entry, Integral) and int(float(entry)) != entry:
             raise ValueError(
@@ -120,7 +119,7 @@ def _check_exact(cells: Iterable[tuple[int, Any]], name: object) -> None:
 
 
 def floats(column: Any, exact: bool = False) -> np.ndarray:
-    """Return a column (narwhals' series) of numbers or truth values as floats with NaN."""
+    """Return a narwhals series of numbers or Booleans as floats with NaN."""
     if column.dtype == nw.Float32:
         return np.asarray(column.to_numpy(), dtype=np.float32)
     ends = (column.min(), column.max()) if column.dtype.is_integer() else ()
@@ -131,7 +130,7 @@ def floats(column: Any, exact: bool = False) -> np.ndarray:
 
 
 def _objects(column: np.ndarray, name: object, exact: bool) -> np.ndarray:
-    """Return a column of Python objects as floats; the first that is no number is named."""
+    """Return a column of Python objects as floats; raise for the first that is not a number."""
     values = np.empty(len(column))
     for i, entry in enumerate(column):
         try:
@@ -150,13 +149,13 @@ def _objects(column: np.ndarray, name: object, exact: bool) -> np.ndarray:
 def _shown(entry: Any) -> str:
     try:
         return f"{entry!r:.60}"
-    except ValueError:  # Python does not write out whole numbers of thousands of digits
+    except ValueError:  # Python does not print integers of thousands of digits
         return "a number of thousands of digits"
 
 
 def _number(entry: Any) -> float:
     if isinstance(entry, str | bytes):
-        raise ValueError("text")  # "3" too: whoever meant a number should say so
+        raise ValueError("text")  # "3" too, because it may not mean a number
     return float(entry)
 
 
@@ -166,7 +165,7 @@ def is_missing(entry: Any) -> bool:
 
 
 def present(series: Any) -> np.ndarray:
-    """Return which cells of a column are there: neither null, None, NA, NaT nor NaN."""
+    """Return which cells of a column are present: neither null, None, NA, NaT nor NaN."""
     there = ~np.asarray(series.is_null().to_numpy(), dtype=bool)
     return there & ~np.isnan(floats(series)) if series.dtype.is_float() else there
 
@@ -177,7 +176,7 @@ def entries(series: Any, there: np.ndarray) -> list[Any]:
 
 
 def key(level: Any) -> Any:
-    """Return what a level is remembered by: itself where it is plain, else how it is written.
+    """Return the key of a category: itself if it is a plain value, else its text.
 
     >>> import pandas as pd
     >>> key("a"), key(np.int64(3)), key(pd.Interval(0, 1))
@@ -189,7 +188,7 @@ def key(level: Any) -> Any:
 
 
 def ticks(series: Any, there: np.ndarray, unit: str) -> np.ndarray:
-    """Return present dates (in UTC) or durations as whole numbers of a unit.
+    """Return present dates (in UTC) or durations as integers in a unit.
 
     >>> import polars as pl
     >>> series = pl.Series(["1970-01-03"]).str.to_date()
@@ -213,18 +212,18 @@ def zone_of(series: Any) -> str | None:
 
 
 def categories(series: Any) -> list[Any] | None:
-    """Return the categories that belong to a column's dtype, in their order; None without any."""
+    """Return the categories of a column's dtype, in order; None if it has none."""
     if series.dtype not in (nw.Categorical, nw.Enum):
         return None
     if series.implementation.is_polars() and series.dtype == nw.Categorical:
         return None  # they belong to the process, not to the column
     if series.implementation.is_pandas_like() and not hasattr(series.to_native(), "cat"):
-        return None  # a dictionary of pyarrow inside of pandas
+        return None  # a dictionary of pyarrow inside pandas
     return list(series.cat.get_categories().to_list())
 
 
 def with_categories(series: Any, lacking: list[Any]) -> Any:
-    """Return a column to whose dtype categories that it lacks are added."""
+    """Return a column with categories added to its dtype."""
     if lacking and series.implementation.is_polars():
         raise ValueError(
             f"Column {series.name!r} has to be completed by {lacking[0]!r}, which is not among the "
@@ -274,7 +273,7 @@ def find_missing(
 
 
 def _refuse_large(X: np.ndarray, mask: np.ndarray, largest: float) -> None:
-    """Name the first of the observed entries that are infinite, or else too large."""
+    """Raise for the first observed entry that is infinite, or else too large."""
     if not np.any((np.abs(X) > largest) & mask):  # a number that stands for a missing entry
         return
     infinite = np.argwhere(np.isinf(X) & mask)
@@ -293,7 +292,7 @@ def _refuse_large(X: np.ndarray, mask: np.ndarray, largest: float) -> None:
 
 
 def like_input(result: np.ndarray, X: Any, names: Any) -> Any:
-    """Return a matrix as the kind of table or array that X is: same library, index and device.
+    """Return a matrix as a table or array like X: same library, index and device.
 
     >>> import polars as pl
     >>> like_input(np.ones((1, 2)), pl.DataFrame({"a": [0], "b": [0]}), ["a", "b"]).columns
@@ -305,16 +304,13 @@ def like_input(result: np.ndarray, X: Any, names: Any) -> Any:
     if frame is None:
         return result
     library = nw.get_native_namespace(frame)
-    if frame.implementation.is_pandas_like():  # whose names may be other things than text
+    if frame.implementation.is_pandas_like():  # whose names need not be text
         return library.DataFrame(result, index=nw.maybe_get_index(frame), columns=names)
     return nw.to_native(nw.from_numpy(result, list(names), backend=library))
 
 
 def with_columns(frame: Any, columns: list[Any]) -> Any:
-    """Return a table of the user's library with these columns, of names that it has.
-
-    Its index, and what else pandas keeps with it, stay.
-    """
+    """Return a table of the user's library with new columns, and the index of pandas."""
     if not frame.implementation.is_pandas_like():
         return frame.select(*columns).to_native()
     places = [frame.columns.index(column.name) for column in columns]
@@ -325,7 +321,7 @@ def with_columns(frame: Any, columns: list[Any]) -> Any:
 
 
 def column_labels(X: Any, kept: np.ndarray) -> Any:
-    """Return the names of some columns of a data frame as they are; None for arrays."""
+    """Return the names of some columns of a data frame; None for arrays."""
     frame = _frame(X)
     if frame is None:
         return None

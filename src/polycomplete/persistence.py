@@ -1,7 +1,7 @@
-"""Saving and loading fitted estimators, by skops: no pickle, so that a file cannot run code.
+"""Saving and loading fitted estimators by skops, without pickle, so that a file cannot run code.
 
-A model file is a zip archive as skops writes it, with a label of ours in it: the format, and the
-versions of polycomplete and of the libraries that wrote it. It is read before anything else.
+A model file is a zip archive of skops with a label, which is read before anything else: the format,
+and the versions of polycomplete and of the libraries that wrote the file.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from polycomplete.io.atomic import written_whole
 
 __all__ = ["FORMAT", "ModelFileError", "dumps", "load", "save"]
 
-#: Counted up whenever files of older versions can no longer be read.
+#: Incremented whenever older files can no longer be read.
 FORMAT = 2
 LABEL = "polycomplete.json"
-#: What may be in a file besides the classes of this library and those that skops takes for safe.
+#: Types that are allowed besides those of this library and those that skops trusts.
 OTHERS = {
     "numpy.dtype",
     "sklearn.impute._iterative.IterativeImputer",
@@ -46,17 +46,17 @@ class ModelFileError(ValueError):
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator into a file, whole or not at all.
+    """Save a fitted estimator into a file.
 
-    The file holds numbers and names, no code. Another process that loads it gets the same answers
-    to the last bit.
+    The file contains no code, and is written completely or not at all. A loaded estimator gives the
+    same answers to the last bit.
 
     Parameters
     ----------
     estimator : estimator
         A completer, clusterer or any other estimator of this library, or a scikit-learn imputer.
     path : str or path
-        Where; a file of that name is replaced.
+        The file; an existing one is replaced.
 
     Returns
     -------
@@ -101,13 +101,13 @@ def dumps(estimator: Any) -> bytes:
         foreign = _foreign(skops.get_untrusted_types(data=data))
     except Exception as error:
         raise ModelFileError(
-            f"This {type(estimator).__name__} holds something that cannot be saved ({error}); "
-            "take out functions and objects of your own."
+            f"This {type(estimator).__name__} contains something that cannot be saved ({error}); "
+            "remove functions and objects of your own."
         ) from error
     if foreign:
         raise ModelFileError(
-            f"This {type(estimator).__name__} holds {', '.join(foreign)}, which is not safe to "
-            "load and is not saved; choose another method, or take out objects of your own."
+            f"This {type(estimator).__name__} contains {', '.join(foreign)}, which is not safe to "
+            "load and is not saved; choose another method, or remove objects of your own."
         )
     content = io.BytesIO(data)
     with zipfile.ZipFile(content, "a") as archive:
@@ -116,7 +116,7 @@ def dumps(estimator: Any) -> bytes:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read an estimator that :func:`save` wrote.
+    """Load an estimator that :func:`save` wrote.
 
     Parameters
     ----------
@@ -131,14 +131,14 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        Where the file is something else, damaged, of another format, or holds a type that is not
-        safe to load. Nothing of it has been run then.
+        If the file is not a model, is damaged, has another format, or contains a type that is not
+        safe to load. No code of the file is run.
 
     Warns
     -----
     UserWarning
-        Where it was saved with another version (the first two numbers of it) of polycomplete, NumPy
-        or scikit-learn.
+        If it was saved with another version (in its first two numbers) of polycomplete, NumPy or
+        scikit-learn.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     LRMC()
     >>> folder.cleanup()
     """
-    with open(path, "rb") as file:  # something else may be endless
+    with open(path, "rb") as file:  # another file may be endless
         start = file.read(2)
         data = start + file.read() if start == b"PK" else b""
     _warn_of_versions(path, _checked_label(path, data))
@@ -178,7 +178,7 @@ def _skops() -> ModuleType:
 
 
 def _versions() -> dict[str, str]:
-    """Return what the answers of a model depend on."""
+    """Return the versions on which the answers of a model depend."""
     libraries = {name: version(name) for name in ("numpy", "scikit-learn")}
     return {"polycomplete": __version__} | libraries
 
@@ -188,11 +188,11 @@ def _label(estimator: Any) -> dict[str, Any]:
 
 
 def _checked_label(path: str | os.PathLike[str], data: bytes) -> dict[str, str]:
-    """Return the versions that wrote a file; raise where it is no model that we can read."""
+    """Return the versions that wrote a file; raise if it is not a model of a known format."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if sum(member.file_size for member in archive.infolist()) > len(data):
-                raise zipfile.BadZipFile  # it would swell
+                raise zipfile.BadZipFile  # a zip bomb
             label = json.loads(archive.read(LABEL))
         known = int(label["format"])
         versions = {name: str(found) for name, found in label.get("versions", {}).items()}
@@ -200,7 +200,7 @@ def _checked_label(path: str | os.PathLike[str], data: bytes) -> dict[str, str]:
         raise ModelFileError(
             f"{path} is not a model of polycomplete; name a file that polycomplete saved."
         ) from None
-    except Exception:  # each damage of an archive has an error of its own
+    except Exception:  # each kind of damage raises another error
         raise ModelFileError(
             f"{path} is {'damaged or cut short' if data else 'not a model file'}; "
             "name a file that polycomplete saved."
@@ -215,7 +215,7 @@ def _checked_label(path: str | os.PathLike[str], data: bytes) -> dict[str, str]:
 
 
 def _warn_of_versions(path: str | os.PathLike[str], saved: dict[str, str]) -> None:
-    """Warn where the first two numbers of a version differ from those of this installation."""
+    """Warn if the first two numbers of a version differ from those installed."""
     here = _versions()
     others = [name for name in here if _release(saved.get(name, "")) != _release(here[name])]
     if others:
@@ -223,7 +223,7 @@ def _warn_of_versions(path: str | os.PathLike[str], saved: dict[str, str]) -> No
         new = ", ".join(f"{name} {here[name]}" for name in others)
         warnings.warn(
             f"{path} was saved with {old}, and this is {new}: its answers may differ; fit the "
-            "model again, or install what it was saved with.",
+            "model again, or install the versions it was saved with.",
             UserWarning,
             stacklevel=3,
         )
@@ -234,11 +234,11 @@ def _release(written: str) -> list[str]:
 
 
 def _probe(estimator: Any, size: int) -> None:
-    """Raise where the parts of a model do not fit together: let it complete a few cells."""
+    """Raise if the parts of a model are inconsistent, by completing a few cells."""
     columns = getattr(estimator, "n_features_in_", 0)
     if not 0 <= columns <= size:
         raise ValueError(f"it has {columns} columns")
-    # A device that this machine lacks is no fault of the file.
+    # A missing device is not a fault of the file.
     with warnings.catch_warnings(), suppress(ImportError, RuntimeError):
         warnings.simplefilter("ignore")
         if hasattr(estimator, "_probe"):
@@ -251,7 +251,7 @@ def _foreign(types: list[str]) -> list[str]:
 
 
 def _is_own(name: str) -> bool:
-    """Return whether a name is that of a class which this library defines, not merely imports."""
+    """Return whether a name is that of a class defined, not only imported, by this library."""
     module, _, short = name.rpartition(".")
     if module.partition(".")[0] != "polycomplete":
         return False
@@ -262,14 +262,14 @@ def _is_own(name: str) -> bool:
 
 
 class Savable:
-    """An estimator that can be written into a file."""
+    """An estimator that can be saved into a file."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the estimator into a file, which :func:`polycomplete.load` reads.
+        """Save the estimator into a file, which :func:`polycomplete.load` reads.
 
         Parameters
         ----------
         path : str or path
-            Where; a file of that name is replaced.
+            The file; an existing one is replaced.
         """
         save(self, path)

@@ -1,4 +1,4 @@
-"""Bringing columns to comparable scales, from their observed entries alone, and back."""
+"""Scaling columns by their observed entries, and back."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from array_api_compat import array_namespace
 from polycomplete._devices import Array
 
 SCALES = ("standard", "sqrt", "range", None)
-#: A category of more levels may be better reduced to a tenth of its weight: each level has few
-#: rows, which then look like a surface of their own.
+#: Categories with more levels may be scaled down by ten: the few rows of a level would otherwise
+#: form a surface of their own.
 MANY_LEVELS, REDUCED = 10, 10.0
 
 
 def column_spread(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and standard deviation of the observed entries of each column.
 
-    Safe for entries as large as 1e300 and as small as 1e-300, whose squares are not numbers.
+    Safe for entries of magnitude 1e300 and 1e-300, whose squares overflow or underflow.
     """
     seen = np.where(mask, X, 0).astype(np.float64)
     largest = np.max(np.abs(seen), axis=0)
@@ -36,12 +36,12 @@ def _range(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def is_constant(X: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Return which columns do not vary beyond rounding; see :func:`without_variation`."""
+    """Return which columns are constant up to rounding; see :func:`without_variation`."""
     return without_variation(*_range(X, mask))
 
 
 def without_variation(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return which columns do not vary beyond rounding, from their extremes.
+    """Return which columns are constant up to rounding, given their extremes.
 
     A column is constant if half its range is below 1e-12 of its own largest entry, or if it is a
     zero that carries rounding: no entry above 1e-12, nor above 1e-13 of what the median column's
@@ -50,12 +50,12 @@ def without_variation(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """
     largest = np.maximum(np.abs(low), np.abs(high))
     zero = (largest <= 1e-12) & (largest <= 1e-13 * np.median(largest))
-    # Halved before subtracting: the range of ±1.7e308 is not a number.
+    # Halved before subtracting: the range of ±1.7e308 overflows.
     return (high / 2 - low / 2 <= 1e-12 * largest) | zero
 
 
 def large_groups(groups: np.ndarray | None) -> np.ndarray:
-    """Return which columns belong to a group of many: a category of many levels."""
+    """Return which columns belong to a category of many levels."""
     return np.array(False) if groups is None else np.bincount(groups)[groups] > MANY_LEVELS
 
 
@@ -97,7 +97,7 @@ class ColumnScaler:
             return cls(np.zeros_like(mean), np.where(large_groups(groups), REDUCED, 1.0))
         if kind == "range":
             low, high = (end.astype(np.float64) for end in _range(X, mask))
-            # Halved before subtracting: the range of ±1.7e308 is not a number.
+            # Halved before subtracting: the range of ±1.7e308 overflows.
             return cls(low, _guard(2 * (high / 2 - low / 2)))
         if kind == "sqrt":
             widest = std.max(initial=0.0)
@@ -111,25 +111,25 @@ class ColumnScaler:
         return (X - self.centre) / self.scale
 
     def apply_observed(self, X: Array, mask: Array) -> Array:
-        """Return the scaled observed entries, with zeros in the holes, whatever stands there."""
+        """Return the scaled observed entries, with zeros for missing ones, whatever X has there."""
         xp = array_namespace(X)
         return xp.where(mask, self.apply(xp.where(mask, X, self.centre)), 0.0)
 
     def undo(self, X: Array) -> Array:
-        """Return the data in their own units."""
+        """Return the data in their original units."""
         return X * self.scale + self.centre
 
 
 def refuse_unsquarable(scaled: np.ndarray, low: float, high: float) -> None:
-    """Raise where the largest of scaled entries is not between two numbers."""
+    """Raise unless the largest scaled entry is between two numbers."""
     largest = float(np.max(np.abs(scaled), initial=0.0))
     if not low < largest < high:
         raise ValueError(
-            f"The largest of the scaled entries is {largest:.0e}, whose square is beyond the range "
-            'of numbers; use scale="auto" or "standard".'
+            f"The largest of the scaled entries is {largest:.0e}, whose square overflows or "
+            'underflows; use scale="auto" or "standard".'
         )
 
 
 def _guard(scale: np.ndarray) -> np.ndarray:
-    """Replace what cannot be divided by with one."""
+    """Replace invalid divisors by one."""
     return np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)

@@ -1,4 +1,4 @@
-"""Data to try completion on: generators, and loaders that find or fetch files."""
+"""Datasets for completion: generators, and loaders that find or download files."""
 
 from polycomplete.datasets.fetch import data_home
 from polycomplete.datasets.loaders import (

@@ -1,8 +1,7 @@
-"""Data files: looked for in folders, else downloaded by pooch; then read, into named arrays.
+"""Data files: found in folders or downloaded by pooch, then read into named arrays.
 
-``registry.txt`` has, as pooch's registries do, a line for each file that can be downloaded: its
-place in a data folder, its SHA-256 and its address. Files of the registry are read without further
-checks: their checksums say what is in them.
+``registry.txt``, in pooch's format, has a line for each file that can be downloaded: its path in a
+data folder, SHA-256 and URL. Files of the registry need no further checks after their checksum.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _CHANNELS = {
 
 
 class Remote(NamedTuple):
-    """What a file must be, and where it can be had."""
+    """Checksum and address of a file."""
 
     sha256: str
     url: str
@@ -54,12 +53,12 @@ def registry() -> dict[str, Remote]:
 
 
 def data_home(data_home: Folder = None) -> Path:
-    """Folder in which the loaders look for data first.
+    """Return the folder that the loaders search first.
 
     Parameters
     ----------
     data_home : path, optional
-        The folder itself; else the environment variable POLYCOMPLETE_DATA is taken, else the folder
+        The folder itself; by default the environment variable POLYCOMPLETE_DATA, or the folder
         ``polycomplete`` in the user's cache (XDG_CACHE_HOME or ``~/.cache``).
 
     Returns
@@ -87,7 +86,7 @@ def folders(home: Folder) -> list[Path]:
 
 
 def find(home: Folder, *choices: tuple[str, ...], url: str = "") -> list[Path]:
-    """Return the files of the first choice at hand; without a named folder, download the last."""
+    """Return the files of the first choice found; download the last, unless a folder is named."""
     for folder in folders(home):
         for names in choices:
             paths = [folder / name for name in names]
@@ -124,7 +123,7 @@ def _check(name: str, path: Path) -> None:
 
 
 def _download(name: str) -> Path:
-    """Download a file into the cache, where it appears whole and checked or not at all."""
+    """Download a file into the cache, completely and verified, or not at all."""
     path, remote = _cache_home() / name, registry()[name]
     try:
         need("pooch", "data", "downloading").retrieve(
@@ -144,7 +143,7 @@ def _download(name: str) -> Path:
 
 @contextmanager
 def _readable(path: Path, kind: str) -> Iterator[None]:
-    """Turn whatever a reader raises into one sentence that names the file."""
+    """Turn any error of a reader into one sentence that names the file."""
     try:
         yield
     except Exception as error:  # readers of binary formats raise all kinds of errors on damage
@@ -168,33 +167,7 @@ def read_npz(path: Path, *keys: str) -> Arrays:
 
 
 def read_amc(path: str | os.PathLike[str]) -> Arrays:
-    r"""Read the joint angles of an ``.amc`` file (Acclaim motion capture).
-
-    Parameters
-    ----------
-    path : path
-        The file: comments (#) and keywords (:), then frame after frame its number alone on a line
-        and a line per bone with its angles.
-
-    Returns
-    -------
-    dict of ndarray
-        ``X`` (channels × frames) and ``dof_names`` ("root.0", "root.1", ...).
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "toy.amc")
-    ...     _ = path.write_text(":DEGREES\n1\nroot 1 2\nhead 3\n2\nroot 4 5\nhead 6\n")
-    ...     arrays = read_amc(path)
-    >>> arrays["X"]
-    array([[1., 4.],
-           [2., 5.],
-           [3., 6.]])
-    >>> arrays["dof_names"].tolist()
-    ['root.0', 'root.1', 'head.0']
-    """
+    """Return the joint angles X (channels × frames) of an ``.amc`` file, and the channel names."""
     text = Path(path).read_text(encoding="ascii", errors="replace")
     frames: list[list[tuple[str, float]]] = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -216,7 +189,7 @@ def read_amc(path: str | os.PathLike[str]) -> Arrays:
         if not frame or [name for name, _ in frame] != names:
             raise ValueError(
                 f"{path}: frame {number} has {len(frame)} channels that are not the {len(names)} "
-                "of the first frame; the file is cut off or damaged, get it again."
+                "of the first frame; the file is truncated or damaged, get it again."
             )
     X = np.array([[angle for _, angle in frame] for frame in frames]).T
     return {"X": X, "dof_names": np.array(names)}
@@ -257,13 +230,13 @@ def read_dermatology(path: Path) -> Arrays:
 
 
 def read_shuttle(train: Path, test: Path) -> Arrays:
-    """Return readings, state codes and which rows are the customary test set."""
+    """Return readings, state codes and which rows are the usual test set."""
     text = need("unlzw3", "data", f"Reading {train.name}").unlzw(train.read_bytes()).decode("ascii")
     return {**_split(text, test.read_text(encoding="ascii")), "class_names": np.array(_STATES)}
 
 
 def read_satimage(train: Path, test: Path) -> Arrays:
-    """Return pixels, soil codes and which rows are the customary test set."""
+    """Return pixels, soil codes and which rows are the usual test set."""
     return _split(train.read_text(encoding="ascii"), test.read_text(encoding="ascii"))
 
 

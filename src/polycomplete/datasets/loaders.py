@@ -1,10 +1,9 @@
 """Loaders of the datasets of the experiments.
 
-Files, prepared as ``.npz`` or as they were published, are looked for in the folder that
-POLYCOMPLETE_DATA names, then in the user's cache, and then downloaded (pooch,
-``pip install 'polycomplete[data]'``) and checked by their SHA-256; a folder given as `data_home` is
-the only place that is looked into. All loaders return a scikit-learn ``Bunch`` whose ``data`` has
-samples as rows, float64, NaN where entries are missing.
+Files, as published or converted to ``.npz``, are searched in the folder POLYCOMPLETE_DATA, then in
+the user's cache, and else downloaded (pooch, ``pip install 'polycomplete[data]'``) and verified by
+SHA-256. With `data_home`, only that folder is searched. All loaders return a scikit-learn ``Bunch``
+whose ``data`` has samples as rows, float64, NaN where missing.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from polycomplete.datasets import fetch
 from polycomplete.datasets.fetch import Arrays, Folder, absent, find, folders, registry
 
 Reader = Callable[..., Arrays]
-#: A few sequences in full precision, which are preferred; all of them rounded to float32.
+#: A few sequences in full precision, which come first; all of them rounded to float32.
 _HOPKINS = ("hopkins155/hopkins155_paper_seqs.npz", "hopkins155/hopkins155_all_float32.npz")
 _TRACKS = "hopkins155/raw/*_truth.mat"
 _SOILS = ["red", "cotton crop", "grey", "damp grey", "vegetation stubble", "very damp grey"]
@@ -36,7 +35,7 @@ def load_mice_protein(*, data_home: Folder = None) -> Bunch:
     Parameters
     ----------
     data_home : path, optional
-        See :func:`data_home`.
+        The data folder, see :func:`data_home`.
 
     Returns
     -------
@@ -66,7 +65,7 @@ def load_dermatology(*, data_home: Folder = None) -> Bunch:
     Parameters
     ----------
     data_home : path, optional
-        See :func:`data_home`.
+        The data folder, see :func:`data_home`.
 
     Returns
     -------
@@ -90,12 +89,12 @@ def load_shuttle(*, data_home: Folder = None) -> Bunch:
     Parameters
     ----------
     data_home : path, optional
-        See :func:`data_home`.
+        The data folder, see :func:`data_home`.
 
     Returns
     -------
     Bunch
-        data, target, target_names, feature_names (None), is_test (the customary split), DESCR.
+        data, target, target_names, feature_names (None), is_test (the usual split), DESCR.
 
     Examples
     --------
@@ -109,17 +108,17 @@ def load_shuttle(*, data_home: Folder = None) -> Bunch:
 
 
 def load_satimage(*, data_home: Folder = None) -> Bunch:
-    """Satellite picture patches of six kinds of soil (6435 × 36, complete).
+    """Patches of satellite images of six kinds of soil (6435 × 36, complete).
 
     Parameters
     ----------
     data_home : path, optional
-        See :func:`data_home`.
+        The data folder, see :func:`data_home`.
 
     Returns
     -------
     Bunch
-        data, target, target_names, feature_names (None), is_test (the customary split), DESCR.
+        data, target, target_names, feature_names (None), is_test (the usual split), DESCR.
 
     Examples
     --------
@@ -135,15 +134,14 @@ def load_satimage(*, data_home: Folder = None) -> Bunch:
 def list_hopkins155(*, data_home: Folder = None) -> list[str]:
     """Names of the motion sequences that :func:`load_hopkins155` can load.
 
-    The full collection has 155 sequences with two or three motions and one with five. A name that
-    ends in ``_g12`` holds only motions 1 and 2 of its parent. Where no sequence is at hand,
-    the names are those that can be downloaded; put ``_truth.mat`` files of others into the folder
-    ``hopkins155/raw`` of your data.
+    The full collection has 155 sequences with two or three motions and one with five. Names ending
+    in ``_g12`` are motions 1 and 2 of another sequence. Without local files, these are the names to
+    download; put other ``_truth.mat`` files into the folder ``hopkins155/raw`` of your data.
 
     Parameters
     ----------
     data_home : path, optional
-        See :func:`data_home`.
+        The data folder, see :func:`data_home`.
 
     Returns
     -------
@@ -165,16 +163,16 @@ def list_hopkins155(*, data_home: Folder = None) -> list[str]:
 
 
 def load_hopkins155(name: str, frames: int | None = None, *, data_home: Folder = None) -> Bunch:
-    """Points tracked through a video in which several things move (a row per point, complete).
+    """Points tracked through a video with several motions (a row per point, complete).
 
     Parameters
     ----------
     name : str
         A name from :func:`list_hopkins155`, for example "1R2RC".
     frames : int, optional
-        Keep this many frames, evenly spread from the first to the last but one; all by default.
+        Number of frames to keep, evenly spaced from the first to the last but one; all by default.
     data_home : path, optional
-        See :func:`data_home`.
+        The data folder, see :func:`data_home`.
 
     Returns
     -------
@@ -196,7 +194,7 @@ def load_hopkins155(name: str, frames: int | None = None, *, data_home: Folder =
     prepared, original = _collected(data_home).get(name, []), _TRACKS.replace("*", name)
     if original not in registry() and name not in list_hopkins155(data_home=data_home):
         raise ValueError(
-            f"There is no sequence {name!r}; list_hopkins155() names those there are, and others "
+            f"There is no sequence {name!r}; list_hopkins155() names those available, and others "
             f"are read from {folders(data_home)[0] / _TRACKS} (from https://github.com/"
             "ChristosXeno/Evaluation-of-Geometric-Motion-Segmentation-Methods)."
         )
@@ -220,12 +218,12 @@ def load_cmu_mocap(
     Parameters
     ----------
     subject, trial : str
-        Numbers of the recording as two digits; 56_01 and 56_06, those of the experiments, can be
-        downloaded. Put ``.amc`` files of others into the folder ``cmu_mocap/raw`` of your data.
+        Numbers of the recording, two digits each; 56_01 and 56_06, those of the experiments, can be
+        downloaded. Put other ``.amc`` files into the folder ``cmu_mocap/raw`` of your data.
     step : int
         Keep every `step`-th frame.
     data_home : path, optional
-        See :func:`data_home`.
+        The data folder, see :func:`data_home`.
 
     Returns
     -------
@@ -259,7 +257,7 @@ def list_tabular(*, data_home: Folder = None) -> list[str]:
     Parameters
     ----------
     data_home : path, optional
-        See :func:`data_home`.
+        The data folder, see :func:`data_home`.
 
     Returns
     -------
@@ -282,7 +280,7 @@ def load_tabular(name: str, *, data_home: Folder = None) -> Bunch:
     name : str
         A name from :func:`list_tabular`.
     data_home : path, optional
-        See :func:`data_home`.
+        The data folder, see :func:`data_home`.
 
     Returns
     -------

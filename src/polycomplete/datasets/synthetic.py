@@ -1,4 +1,4 @@
-"""Complete matrices with a known low-dimensional structure, rows being samples."""
+"""Complete matrices with a known low-dimensional structure; rows are samples."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def make_polynomial_manifold(
 ) -> Any:
     """Draw samples from one or several random polynomial surfaces.
 
-    A sample is A z + (B z² + C z³ + D z⁴) / 2 with powers taken entry by entry, one coefficient
-    matrix of standard normal entries for each power, and z uniform on (-1, 1). The matrix of one
-    surface has rank ``n_dims * degree`` although it is only `n_dims`-dimensional.
+    A sample is A z + (B z² + C z³ + D z⁴) / 2 with entry-wise powers, a standard normal coefficient
+    matrix for each power, and z uniform on (-1, 1). The matrix of one surface has rank
+    ``n_dims * degree``, although the surface has only `n_dims` dimensions.
 
     Parameters
     ----------
