@@ -290,7 +290,7 @@ def test_new_rows_beyond_the_range_of_numbers_are_completed_or_named(completer, 
 @pytest.mark.parametrize("method", [SRMC, LRMC, KFMC])
 def test_unscaled_numbers_whose_squares_overflow_are_refused(problem, method):
     with pytest.raises(
-        ValueError, match=r'whose square is beyond .* use scale="auto" or "standard"'
+        ValueError, match=r'whose square overflows .* use scale="auto" or "standard"'
     ):
         method(scale=None).fit(problem.X * 1e160)
 
