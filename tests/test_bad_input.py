@@ -68,7 +68,7 @@ WRONG = {
     "no smoothing": (PMC(smoothing=None), "smoothing must be .*positive number, got None"),
     "device": (PMC(device="gpu"), 'device must be "cpu", "cuda".*, got \'gpu\''),
     "cores": (PMC(n_jobs=0), "n_jobs must be a positive integer, or -1, got 0"),
-    "part of a core": (PMC(n_jobs=1.5), r"n_jobs must be a whole number .*, got 1\.5"),
+    "part of a core": (PMC(n_jobs=1.5), r"n_jobs must be a positive integer.*, got 1\.5"),
     "eigen": (PMC(solver=Exact(eigen="half")), r"Exact\(eigen=...\) must be .*, got 'half'"),
     "kernel multiple": (
         PMC(kernel=RBF(multiple=-1)),
@@ -78,7 +78,7 @@ WRONG = {
     "kernel degree": (PMC(kernel=Polynomial(1.5)), r"Polynomial\(degree=...\) must be a whole"),
     "kernel offset": (
         PMC(kernel=Polynomial(2, -1)),
-        r"Polynomial\(offset=...\) must be a number that is not neg",
+        r"Polynomial\(offset=...\) must be a non-neg",
     ),
     "kernel": (PMC(kernel="rbf"), "kernel must be .*got 'rbf'"),
     "p": (NLMC(p=2), "p must be a number, at most 1, got 2"),
