@@ -23,7 +23,7 @@ from polycomplete import datasets, masks
 Classify = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 COPIES = 20  # of the rows that trees learn from, each with its own holes
-HOLE = -9.0  # what trees see of one: less than any standardised feature
+HOLE = -9.0  # what trees see of one: less than any standardized feature
 
 
 def gaussians(X: np.ndarray, y: np.ndarray, X_new: np.ndarray, seen: np.ndarray) -> np.ndarray:
@@ -48,7 +48,7 @@ def trees(X: np.ndarray, y: np.ndarray, X_new: np.ndarray, seen: np.ndarray) -> 
 
 
 def error(classify: Classify, X: np.ndarray, y: np.ndarray, theta: float, seed: int) -> float:
-    """Return wrong labels in per cent; every row is classified once, by nine tenths of the rows."""
+    """Return wrong labels in percent; every row is classified once, by nine tenths of the rows."""
     observed = X.shape[1] - int(np.ceil(theta * X.shape[1]))
     seen = masks.per_row(X.shape, observed, random_state=seed)
     wrong = 0

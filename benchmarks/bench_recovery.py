@@ -131,7 +131,7 @@ def report_tables(rows: list[dict]) -> int:
 
 
 FEW, SIZES = 150, (150, 300, 600, 1200)
-DRAWS = 12  # masks: with three, the mean of 150 rows is uncertain by two per cent
+DRAWS = 12  # masks: with three, the mean of 150 rows is uncertain by two percent
 
 
 def more_rows(name: str, X: np.ndarray, seed: int) -> dict:

@@ -1,4 +1,4 @@
-"""The picture of docs/clustering.md: points of a video coloured by the motion they follow.
+"""The picture of docs/clustering.md: points of a video colored by the motion they follow.
 
     python docs/clustering_picture.py [sequence] [--frames 6] [--missing 0.5]
 
@@ -21,7 +21,7 @@ from scipy.optimize import linear_sum_assignment
 from polycomplete import SparseSubspaceClustering, SubspaceClusterer, masks, metrics
 from polycomplete.datasets import load_hopkins155
 
-COLOURS = np.array(["C0", "C1", "C2", "C3", "C4"])
+COLORS = np.array(["C0", "C1", "C2", "C3", "C4"])
 
 
 def matched(truth: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -34,11 +34,11 @@ def matched(truth: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def panel(ax: plt.Axes, X: np.ndarray, labels: np.ndarray, wrong: np.ndarray, title: str) -> None:
-    """Draw points and their ways, coloured."""
+    """Draw points and their ways, colored."""
     ways = X.reshape(len(X), -1, 2)
-    for way, colour in zip(ways, COLOURS[labels], strict=True):
-        ax.plot(*way.T, color=colour, linewidth=0.5, alpha=0.6)
-    ax.scatter(*ways[:, 0].T, s=7, c=COLOURS[labels])
+    for way, color in zip(ways, COLORS[labels], strict=True):
+        ax.plot(*way.T, color=color, linewidth=0.5, alpha=0.6)
+    ax.scatter(*ways[:, 0].T, s=7, c=COLORS[labels])
     ax.scatter(*ways[wrong, 0].T, s=60, facecolors="none", edgecolors="k")
     ax.set(xticks=[], yticks=[], aspect="equal")
     ax.set_title(title, fontsize=9)

@@ -51,11 +51,11 @@ def complete(name: str, method: Any, given: Any, X: np.ndarray, mask: np.ndarray
 def picture(X: np.ndarray, mask: np.ndarray, completed: np.ndarray, path: Path) -> None:
     """Draw twelve digits: with holes, completed, as they were."""
     panels = {"half the pixels": masks.apply(X, mask), "completed": completed, "truth": X}
-    colours = mpl.colormaps["gray_r"].with_extremes(bad="#f4a582")
+    colors = mpl.colormaps["gray_r"].with_extremes(bad="#f4a582")
     figure, axes = plt.subplots(3, 12, figsize=(9.6, 2.9), layout="constrained")
     for line, (title, images) in zip(axes, panels.items(), strict=True):
         for axis, image in zip(line, images, strict=False):
-            axis.imshow(image.reshape(8, 8), cmap=colours, vmin=0, vmax=16)
+            axis.imshow(image.reshape(8, 8), cmap=colors, vmin=0, vmax=16)
             axis.set(xticks=[], yticks=[])
         line[0].set_ylabel(title, rotation=0, ha="right", va="center")
     figure.savefig(path, dpi=150)

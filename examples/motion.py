@@ -43,9 +43,9 @@ def main() -> None:
     for axis, channel in zip(axes, widest, strict=True):
         axis.plot(X[:, channel], color="0.75", linewidth=3, label="truth")
         lost = ~mask[:, channel]
-        for name, colour in (("LRMC", "C1"), ("PMC", "C0")):
+        for name, color in (("LRMC", "C1"), ("PMC", "C0")):
             axis.plot(np.flatnonzero(lost), done[name][lost, channel], ".", markersize=3,
-                      color=colour, label=f"{name}, where the angle was lost")  # fmt: skip
+                      color=color, label=f"{name}, where the angle was lost")  # fmt: skip
         axis.set_ylabel(f"channel {channel}")
     axes[-1].set_xlabel("frame")
     axes[0].legend(frameon=False, ncols=3, fontsize=8, loc="lower left", bbox_to_anchor=(0, 1))

@@ -38,7 +38,7 @@ def main() -> None:
     largest = [np.nanmax(np.abs(new - X.mean(axis=0)) / X.std(axis=0), axis=1)]
     print(f"{faulty.sum()} of {len(new)} rows have one faulty entry")
     print(f"area under the curve: score_samples {roc_auc_score(faulty, distance):.3f}, "
-          f"largest standardised entry {roc_auc_score(faulty, largest[0]):.3f}")  # fmt: skip
+          f"largest standardized entry {roc_auc_score(faulty, largest[0]):.3f}")  # fmt: skip
     figure, axis = plt.subplots(figsize=(7, 3), layout="constrained")
     bins = np.geomspace(distance.min(), distance.max(), 50)
     axis.hist([distance[~faulty], distance[faulty]], bins, stacked=True, color=["0.7", "C3"],

@@ -57,7 +57,7 @@ def test_permuted_columns_give_permuted_columns(scale, seed):
 @pytest.mark.parametrize("cls", [PMC, NLMC])
 @given(powers=st.lists(st.integers(-20, 20), min_size=5, max_size=5), seed=SEEDS)
 @FEW
-def test_units_that_are_powers_of_two_change_no_bit_of_standardised_data(cls, powers, seed):
+def test_units_that_are_powers_of_two_change_no_bit_of_standardized_data(cls, powers, seed):
     X, units = holed(seed), 2.0 ** np.array(powers)
     assert_array_equal(completed(X * units, cls), completed(X, cls) * units)
 

@@ -223,7 +223,7 @@ def test_entry_wise_norm_would_be_too_small():
 
 
 @pytest.mark.parametrize("order", range(1, 6))
-def test_phi_has_a_low_rank_neighbour_within_the_theorems_constant(order):
+def test_phi_has_a_low_rank_neighbor_within_the_theorems_constant(order):
     rates = np.array([0, 1, -1, 2, 0, -2])  # phi of (e^z, e^-z) holds only exponentials
     z = np.random.default_rng(0).uniform(-1, 1, size=(40, 1))
     phi = polynomial_features(2)
@@ -231,9 +231,9 @@ def test_phi_has_a_low_rank_neighbour_within_the_theorems_constant(order):
     def composed(z):
         return phi(np.hstack([np.exp(z), np.exp(-z)]))
 
-    neighbour = sum((z * rates) ** j / math.factorial(j) for j in range(order + 1))
-    assert np.linalg.matrix_rank(neighbour) <= math.comb(1 + order, order)
-    assert np.abs(composed(z) - neighbour).max() <= approximation_constant(composed, order, d=1)
+    neighbor = sum((z * rates) ** j / math.factorial(j) for j in range(order + 1))
+    assert np.linalg.matrix_rank(neighbor) <= math.comb(1 + order, order)
+    assert np.abs(composed(z) - neighbor).max() <= approximation_constant(composed, order, d=1)
 
 
 @given(
