@@ -175,6 +175,16 @@ def test_names_are_loaded_when_they_are_used():
         _ = polycomplete.PCM
 
 
+def test_dask_uses_public_members_of_completers_only():
+    tree = ast.walk(ast.parse((ROOT / "dask.py").read_text()))
+    names = {node.attr for node in tree if isinstance(node, ast.Attribute)}
+    assert {name for name in names if name[0] == "_"} == {
+        "__dict__",
+        "__name__",
+        "_meta",  # Dask's: an empty block of a data frame
+    }
+
+
 def test_importing_leaves_the_memory_allocator_alone():
     code = """
 import ctypes
