@@ -14,7 +14,7 @@ from polycomplete.base import all_or_nothing
 from polycomplete.frames import is_missing
 from polycomplete.tables.calibration import Calibration
 from polycomplete.tables.codecs import Category
-from polycomplete.transduction.base import BaseTransducer, entries, refuse
+from polycomplete.transduction.base import BaseTransducer, known_entries, refuse
 
 
 class TransductiveClassifier(ClassifierMixin, BaseTransducer):
@@ -197,7 +197,7 @@ def known_labels(y: Any, unlabeled: Any = "auto") -> tuple[np.ndarray, np.ndarra
     None, NaN and NA are always missing. "auto" takes the number −1 for missing, too, as
     scikit-learn's semi-supervised estimators do; None takes nothing else.
     """
-    y, known = entries(y)
+    y, known = known_entries(y)
     auto = isinstance(unlabeled, str) and unlabeled == "auto"
     if auto:
         known = _without_minus_one(known)

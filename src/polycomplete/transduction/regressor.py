@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from polycomplete.base import all_or_nothing
 from polycomplete.tables.codecs import Number
-from polycomplete.transduction.base import BaseTransducer, entries, refuse
+from polycomplete.transduction.base import BaseTransducer, known_entries, refuse
 
 
 class TransductiveRegressor(RegressorMixin, BaseTransducer):
@@ -125,7 +125,7 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
 
 def known_numbers(y: Any) -> np.ndarray:
     """Return a numeric target as float64, NaN where it is missing."""
-    y, known = entries(y)
+    y, known = known_entries(y)
     refuse(known, lambda entry: not isinstance(entry, Real),
            "is not a number; use TransductiveClassifier for classes")  # fmt: skip
     refuse(known, np.isinf, "is infinite; make it missing (NaN) instead")
