@@ -88,12 +88,17 @@ def write_table(table: Table, path: str, *, force: bool = False) -> None:
         return
     kind = kind_of(path)
     if kind is None:
-        raise TableFileError(
-            f"{path} does not say what kind of table to write; let its name end in one of "
-            f"{' '.join(KINDS)}."
-        )
+        raise unknown_kind(path)
     with written_whole(path, force=force) as file:
         _write(table, file, kind)
+
+
+def unknown_kind(path: str) -> TableFileError:
+    """Return the error of a name that does not tell what kind of table to write."""
+    return TableFileError(
+        f"{path} does not say what kind of table to write; let its name end in one of "
+        f"{' '.join(KINDS)}."
+    )
 
 
 def _write(table: Table, file: IO[bytes], kind: str) -> None:

@@ -164,7 +164,7 @@ class Fit:
 
     def is_text(self, name: str) -> bool:
         """Return whether a column is completed by labels, whatever its dtype."""
-        return self.columns[name].is_completed and not self.columns[name].is_line
+        return self.columns[name].is_completed and not self.columns[name].is_measured
 
     def told(self, name: str, cells: Cells) -> np.ndarray:
         """Return which cells of a column are known to the fit: not labels that it never saw."""
