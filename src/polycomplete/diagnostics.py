@@ -394,7 +394,7 @@ def plot_before_after(given: Any, completed: Any, column: Any = 0, ax: Axes | No
     (name, before), (_, after) = (_pick(table, column) for table in (given, completed))
     old, new = before.entries[before.seen], after.entries[after.seen & ~before.seen]
     ax = _axes(ax)
-    draw = _draw_labels if before.kind == "text" else _draw_numbers
+    draw = _draw_labels if before.is_text else _draw_numbers
     draw(ax, [(f"observed ({len(old)})", old), (f"completed ({len(new)})", new)])
     ax.set(xlabel=name, ylabel="share of the cells")
     ax.legend()
