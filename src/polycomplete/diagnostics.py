@@ -1,7 +1,7 @@
-"""Looking inside: gradients, spectra, rows that cannot be determined; and pictures of them.
+"""Diagnostics of data and fits: gradients, spectra, dimensions, undetermined rows; and plots.
 
-Every ``plot_`` function draws on the axes that it is given, or on new ones, and returns them.
-matplotlib is loaded when the first picture is drawn (``pip install "polycomplete[plots]"``).
+Every ``plot_`` function draws on the given axes, or on new ones, and returns them. matplotlib is
+imported by the first plot (``pip install "polycomplete[plots]"``).
 """
 
 from __future__ import annotations
@@ -34,24 +34,31 @@ __all__ = [
     "spectrum",
 ]
 
-#: Colors that people with any color vision tell apart.
+#: Colors that are safe for color blindness.
 SEEN, NEW = "#0072b2", "#d55e00"
 STYLES: list[dict[str, Any]] = [{"color": SEEN, "alpha": 0.45},
                                 {"color": NEW, "histtype": "step", "linewidth": 1.8}]  # fmt: skip
-#: Maximum number of columns that are named below a map, and of rows whose spectrum is drawn.
+#: Maximum number of columns with labels, and of rows whose spectrum is drawn.
 NAMES, ROWS = 40, 500
 
 
 @dataclass(frozen=True)
 class GradientCheck:
-    """A Taylor test: a right gradient leaves an error of second order, a wrong one of first.
+    """Result of a Taylor test: the error is of second order if the gradient is right.
 
     Attributes
     ----------
-    steps, errors : ndarray
-        Step sizes, and the error of the linear model at each.
+    steps : ndarray
+        Step sizes.
+    errors : ndarray
+        The error of the linear model at each of them.
     slope : float
-        Of the errors on a log-log scale: 2 for a right gradient, 1 for a wrong one.
+        Slope of the errors on a log-log scale: 2 for a right gradient, 1 for a wrong one.
+
+    Examples
+    --------
+    >>> GradientCheck(np.array([1.0, 0.5]), np.array([1.0, 0.25]), 2.0).passed
+    True
     """
 
     steps: np.ndarray
@@ -60,7 +67,7 @@ class GradientCheck:
 
     @property
     def passed(self) -> bool:
-        """Whether the slope is that of a right gradient (or the error nil)."""
+        """Whether the slope is that of a right gradient, or there is no error."""
         return self.slope > 1.8
 
 
@@ -76,17 +83,18 @@ def check_gradient(
     Parameters
     ----------
     objective : callable
-        Returns value and gradient at a point.
+        A function from a point to its value and gradient.
     x : ndarray
         The point.
     largest : float, default=0.1
-        The first step size; the others halve from there.
+        The largest step size; each of the others is half of the one before.
     random_state : int, default=0
         Seed of the direction.
 
     Returns
     -------
     GradientCheck
+        The errors, and whether the gradient passed.
 
     Examples
     --------
@@ -103,8 +111,7 @@ def check_gradient(
     steps = largest * 0.5 ** np.arange(14)
     changes = np.array([objective(x + (h * direction).astype(x.dtype))[0] for h in steps]) - value
     errors = np.abs(changes - steps * float(np.sum(gradient.astype(np.float64) * direction)))
-    # Rounding ends the descent of the error: only what stands clear of it counts, and of that
-    # the finest steps, where a small first-order error shows.
+    # Of the errors above rounding, small steps show an error of first order best.
     eps = float(np.finfo(x.dtype).eps)
     shaken = [(x * (1 + 4 * eps * rng.standard_normal(x.shape))).astype(x.dtype) for _ in range(4)]
     rounding = max(abs(objective(y)[0] - value) for y in shaken)
@@ -112,7 +119,7 @@ def check_gradient(
     clear = np.flatnonzero(errors > noise)[-4:]
     if len(clear) >= 3:
         slope = float(np.polyfit(np.log(steps[clear]), np.log(errors[clear]), 1)[0])
-    else:  # a linear function has no error; one that does not change beyond rounding shows nothing
+    else:  # of a linear function, or of one that does not change beyond rounding
         slope = np.inf if np.any(np.abs(changes) > noise) else np.nan
     return GradientCheck(steps, errors, slope)
 
@@ -120,9 +127,8 @@ def check_gradient(
 def intrinsic_dimension(X: np.ndarray) -> float:
     """Estimate the dimension of the surface from the two nearest neighbors of each row.
 
-    The ratio of their distances follows a law that depends on the dimension alone (Facco et al.,
-    2017). Duplicated rows are left out; rows on a regular grid, all of whose distances are equal,
-    give NaN.
+    The distribution of the ratio of their distances depends on the dimension alone [1]_. Duplicate
+    rows are left out; rows on a regular grid, whose distances are all equal, give NaN.
 
     Parameters
     ----------
@@ -132,6 +138,12 @@ def intrinsic_dimension(X: np.ndarray) -> float:
     Returns
     -------
     float
+        The dimension, usually not an integer.
+
+    References
+    ----------
+    .. [1] E. Facco, M. d'Errico, A. Rodriguez and A. Laio (2017). Estimating the intrinsic
+       dimension of datasets by a minimal neighborhood information. Scientific Reports 7.
 
     Examples
     --------
@@ -145,29 +157,29 @@ def intrinsic_dimension(X: np.ndarray) -> float:
         raise ValueError(f"At least four different rows are needed, got {len(rows)}.")
     distances = cKDTree(rows).query(rows, k=3)[0]
     ratios = np.sort(distances[:, 2] / distances[:, 1])
-    ratios = ratios[ratios > 1 + 1e-9]  # equal distances, as on a grid, tell nothing
+    ratios = ratios[ratios > 1 + 1e-9]  # equal distances, as on a grid
     if len(ratios) < 4:
         return float("nan")
-    # The far tail is noisy in small samples; the usual estimator leaves out the top tenth.
+    # The tail is noisy in small samples: the estimator leaves out the largest tenth.
     kept = ratios[: int(0.9 * len(ratios))]
     x, y = np.log(kept), -np.log1p(-np.arange(1, len(kept) + 1) / len(ratios))
     return float(np.sum(x * y) / np.sum(x * x))
 
 
 def row_notes(completer: Completer, mask: np.ndarray) -> dict[int, str]:
-    """Say which training rows are not determined by their observed entries, and why.
+    """Return which training rows are not determined by their observed entries, and why.
 
     Parameters
     ----------
     completer : Completer
-        Fitted.
+        A fitted completer.
     mask : ndarray of bool, shape (n_samples, n_features)
         True where the training data were observed.
 
     Returns
     -------
     dict
-        From row number to a sentence; rows that are fine are not in it.
+        From the numbers of undetermined rows to a sentence each.
 
     Examples
     --------
@@ -197,20 +209,21 @@ def row_notes(completer: Completer, mask: np.ndarray) -> dict[int, str]:
 
 
 def spectrum(completer: Completer) -> np.ndarray:
-    """Return the spectrum of what a fitted completer learned, largest first.
+    """Return the spectrum of a fitted completer, largest values first.
 
-    Of a completer with a kernel these are the eigenvalues of the Gram matrix of its rows, of
-    ``LRMC`` the singular values of the matrix. Few large ones and a steep fall mean that the rows
-    lie close to a low-dimensional surface.
+    With a kernel these are the eigenvalues of the Gram matrix of the rows, for ``LRMC`` the
+    singular values of the matrix. A few large ones and a steep decay mean that the rows are close
+    to a low-dimensional surface.
 
     Parameters
     ----------
     completer : Completer
-        Fitted.
+        A fitted completer.
 
     Returns
     -------
     ndarray of shape (n_rows,)
+        Eigenvalues or singular values.
 
     Examples
     --------
@@ -224,7 +237,7 @@ def spectrum(completer: Completer) -> np.ndarray:
 
 
 def _spectrum(completer: Any, most: int | None = None) -> tuple[np.ndarray, int, float | None]:
-    """Return a spectrum (of ``most`` rows at most), the rank in use, the level of the smoothing."""
+    """Return a spectrum (of ``most`` rows at most), its rank, and the level of the smoothing."""
     model = getattr(completer.model_, "model", completer.model_)  # below the scaling of the columns
     if model is None:
         raise ValueError("This completer learned no surface: no column of its data varies.")
@@ -246,18 +259,19 @@ def _spectrum(completer: Any, most: int | None = None) -> tuple[np.ndarray, int,
 
 
 def plot_missingness(X: Any, ax: Axes | None = None) -> Axes:
-    """Draw which cells of a table are missing: a line for each row, dark where missing.
+    """Plot which cells of a table are missing: a line for each row, dark where missing.
 
     Parameters
     ----------
     X : array-like or data frame
-        NaN, None or null where missing; columns may hold anything.
+        A table with cells of any kind; NaN, None or null where missing.
     ax : Axes, optional
-        Where to draw.
+        Axes to draw on; new ones by default.
 
     Returns
     -------
     Axes
+        The axes with the plot.
 
     Examples
     --------
@@ -278,10 +292,10 @@ def plot_missingness(X: Any, ax: Axes | None = None) -> Axes:
 
 
 def plot_convergence(completer: Any, ax: Axes | None = None) -> Axes:
-    """Draw how the objective came down.
+    """Plot the convergence of the objective.
 
-    Where the smoothing shrinks in stages: how far it still was from the end of its stage; where it
-    shrinks all the time: the share that each iteration gained, both on a logarithmic scale;
+    If the smoothing shrinks in stages, the plot shows the distance from the end of each stage; if
+    it shrinks all the time, the share gained by each iteration, both on a logarithmic scale;
     otherwise the objective itself.
 
     Parameters
@@ -289,11 +303,12 @@ def plot_convergence(completer: Any, ax: Axes | None = None) -> Axes:
     completer : estimator or Result
         A fitted completer, or its ``result_``.
     ax : Axes, optional
-        Where to draw.
+        Axes to draw on; new ones by default.
 
     Returns
     -------
     Axes
+        The axes with the plot.
 
     Examples
     --------
@@ -317,9 +332,9 @@ def plot_convergence(completer: Any, ax: Axes | None = None) -> Axes:
 
 
 def _course(result: Any) -> tuple[list[list[tuple[int, float]]], str]:
-    """Return lines that show how a run went, and what their heights are.
+    """Return lines that show the course of a run, and the label of their values.
 
-    Where the smoothing shrinks in stages, the objective of one says nothing about that of the next.
+    Objectives of stages with different smoothings cannot be compared.
     """
     points = list(zip(result.objective, result.smoothings, strict=True))
     numbered = groupby(enumerate(points, 1), lambda point: point[1][1])
@@ -335,20 +350,21 @@ def _course(result: Any) -> tuple[list[list[tuple[int, float]]], str]:
 
 
 def plot_spectrum(completer: Any, ax: Axes | None = None) -> Axes:
-    """Draw the spectrum of what was learned, with the rank in use and the level of the smoothing.
+    """Plot the spectrum of a fitted completer, with its rank and the level of the smoothing.
 
-    Of more than 500 rows, 500 are taken.
+    Of more than 500 rows, 500 are used.
 
     Parameters
     ----------
     completer : estimator
         A fitted completer.
     ax : Axes, optional
-        Where to draw.
+        Axes to draw on; new ones by default.
 
     Returns
     -------
     Axes
+        The axes with the plot.
 
     Examples
     --------
@@ -359,7 +375,7 @@ def plot_spectrum(completer: Any, ax: Axes | None = None) -> Axes:
     """
     values, rank, level = _spectrum(completer, ROWS)
     ax = _axes(ax)
-    heights = np.maximum(values, 1e-16 * max(values, default=0))  # what is below is rounding
+    heights = np.maximum(values, 1e-16 * max(values, default=0))  # below is rounding
     ax.semilogy(np.arange(1, len(values) + 1), heights, color=SEEN, marker=".", markersize=3)
     ax.axvline(rank + 0.5, color=NEW, linestyle="--", label="rank")
     if level:
@@ -370,20 +386,21 @@ def plot_spectrum(completer: Any, ax: Axes | None = None) -> Axes:
 
 
 def plot_before_after(given: Any, completed: Any, column: Any = 0, ax: Axes | None = None) -> Axes:
-    """Draw the distribution of the observed and of the completed cells of a column.
+    """Plot the distributions of the observed and of the completed cells of a column.
 
     Parameters
     ----------
     given, completed : array-like or data frame
         The table before and after.
-    column : int or str
-        Its place or its name.
+    column : int or str, default=0
+        Position or name of the column.
     ax : Axes, optional
-        Where to draw.
+        Axes to draw on; new ones by default.
 
     Returns
     -------
     Axes
+        The axes with the plot.
 
     Examples
     --------
@@ -433,24 +450,25 @@ def plot_phase_diagram(
     bounds: Mapping[str, Sequence[float]] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how much is recovered, over the share observed and the number of rows.
+    """Plot a phase diagram: the share recovered by observed share and number of rows.
 
     Parameters
     ----------
     shares : array-like of shape (len(rows), len(rates))
-        What share is recovered, between 0 and 1.
+        Share recovered, between 0 and 1.
     rates : sequence of float
         Shares of observed entries, ascending.
     rows : sequence of int
         Numbers of rows.
     bounds : mapping, optional
-        Lines to draw into it: a name and the rate for each number of rows.
+        Lines in the diagram: from names to the rate for each number of rows.
     ax : Axes, optional
-        Where to draw.
+        Axes to draw on; new ones by default.
 
     Returns
     -------
     Axes
+        The axes with the plot.
 
     Examples
     --------
@@ -476,7 +494,7 @@ def plot_phase_diagram(
 
 
 def _axes(ax: Axes | None) -> Axes:
-    """Return the axes to draw on: new ones where none are given."""
+    """Return the given axes, or new ones."""
     if ax is not None:
         return ax
     return need("matplotlib.pyplot", "plots", "A picture").subplots(layout="constrained")[1]

@@ -1,4 +1,4 @@
-"""Data to try completion on: generators, and loaders that find or fetch files."""
+"""Datasets: generators of synthetic data, and loaders of files that are found or downloaded."""
 
 from polycomplete.datasets.fetch import data_home
 from polycomplete.datasets.loaders import (

@@ -1,8 +1,8 @@
-"""Data files: looked for in folders, else downloaded by pooch; then read, into named arrays.
+"""Data files: found in folders or downloaded by pooch, and read as named arrays.
 
-``registry.txt`` has, as pooch's registries do, a line for each file that can be downloaded: its
-place in a data folder, its SHA-256 and its address. Files of the registry are read without further
-checks: their checksums say what is in them.
+``registry.txt``, like the registries of pooch, has a line for each file that can be downloaded: its
+path in a data folder, its SHA-256 and its address. After this check, the content of these files is
+known.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CHANNELS = {
 
 
 class Remote(NamedTuple):
-    """What a file must be, and where it can be had."""
+    """Checksum and address of a file."""
 
     sha256: str
     url: str
@@ -54,12 +54,12 @@ def registry() -> dict[str, Remote]:
 
 
 def data_home(data_home: Folder = None) -> Path:
-    """Folder in which the loaders look for data first.
+    """Return the folder in which the loaders look for data first.
 
     Parameters
     ----------
     data_home : path, optional
-        The folder itself; else the environment variable POLYCOMPLETE_DATA is taken, else the folder
+        The folder. By default the environment variable POLYCOMPLETE_DATA names it, or else it is
         ``polycomplete`` in the user's cache (XDG_CACHE_HOME or ``~/.cache``).
 
     Returns
@@ -77,7 +77,7 @@ def data_home(data_home: Folder = None) -> Path:
 
 
 def _cache_home() -> Path:
-    """Return the folder that downloads go to."""
+    """Return the folder of downloads."""
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "polycomplete").expanduser()
 
 
@@ -87,7 +87,7 @@ def folders(home: Folder) -> list[Path]:
 
 
 def find(home: Folder, *choices: tuple[str, ...], url: str = "") -> list[Path]:
-    """Return the files of the first choice at hand; without a named folder, download the last."""
+    """Return the files of the first choice that exists; by default download the last choice."""
     for folder in folders(home):
         for names in choices:
             paths = [folder / name for name in names]
@@ -101,7 +101,7 @@ def find(home: Folder, *choices: tuple[str, ...], url: str = "") -> list[Path]:
 
 
 def absent(home: Folder, wanted: str, *names: str, url: str = "") -> FileNotFoundError:
-    """Return an error that says where a file, or the published ones, can be put."""
+    """Return an error that says where to put a file, or the published ones."""
     known = [registry()[name].url for name in names if name in registry()]
     source = " and ".join(known) or url
     return FileNotFoundError(
@@ -124,14 +124,14 @@ def _check(name: str, path: Path) -> None:
 
 
 def _download(name: str) -> Path:
-    """Download a file into the cache, where it appears whole and checked or not at all."""
+    """Download a file into the cache, checked, whole or not at all."""
     path, remote = _cache_home() / name, registry()[name]
     try:
         need("pooch", "data", "downloading").retrieve(
             remote.url, known_hash=remote.sha256, fname=path.name, path=path.parent
         )
     except (ImportError, OSError, ValueError) as error:
-        why = type(error).__name__  # errors of requests are OSErrors and long
+        why = type(error).__name__  # messages of requests are long
         if not isinstance(error, OSError):
             why = str(error).rstrip(".") if isinstance(error, ImportError) else "wrong checksum"
         raise FileNotFoundError(
@@ -144,13 +144,12 @@ def _download(name: str) -> Path:
 
 @contextmanager
 def _readable(path: Path, kind: str) -> Iterator[None]:
-    """Turn whatever a reader raises into one sentence that names the file."""
+    """Turn errors of a reader into one sentence that names the file."""
     try:
         yield
-    except Exception as error:  # readers of binary formats raise all kinds of errors on damage
-        raise ValueError(
-            f"{path} cannot be read as {kind}; it is damaged, get it again."
-        ) from error
+    except Exception as error:  # readers raise all kinds of errors on damaged files
+        message = f"{path} cannot be read as {kind}; it is damaged, get it again."
+        raise ValueError(message) from error
 
 
 def npz_keys(path: Path) -> list[str]:
@@ -161,10 +160,11 @@ def npz_keys(path: Path) -> list[str]:
 
 def read_npz(path: Path, *keys: str) -> Arrays:
     """Return the named arrays of an .npz file."""
-    if lacking := sorted({*keys} - {*npz_keys(path)}):
-        raise ValueError(f"{path} lacks {', '.join(lacking)}; get a complete version of the file.")
     with _readable(path, ".npz"), path.open("rb") as file, np.load(file) as opened:
-        return {key: opened[key] for key in keys}
+        found = {key: opened[key] for key in keys if key in opened.files}
+    if lacking := sorted({*keys} - {*found}):
+        raise ValueError(f"{path} lacks {', '.join(lacking)}; get a complete version of the file.")
+    return found
 
 
 def read_amc(path: str | os.PathLike[str]) -> Arrays:
@@ -173,8 +173,8 @@ def read_amc(path: str | os.PathLike[str]) -> Arrays:
     Parameters
     ----------
     path : path
-        The file: comments (#) and keywords (:), then frame after frame its number alone on a line
-        and a line per bone with its angles.
+        A file with comments (#) and keywords (:), then for each frame a line with its number and a
+        line for each bone with its angles.
 
     Returns
     -------
@@ -249,7 +249,7 @@ def read_mice(path: Path) -> Arrays:
 
 
 def read_dermatology(path: Path) -> Arrays:
-    """Return findings and class codes; an unknown age is a question mark."""
+    """Return findings and class codes; question marks are missing ages."""
     names = path.read_text(encoding="ascii").splitlines()[0].split(",")
     table = np.genfromtxt(path, delimiter=",", skip_header=1)
     return {"X": table[:, :-1], "y": table[:, -1],
@@ -257,13 +257,13 @@ def read_dermatology(path: Path) -> Arrays:
 
 
 def read_shuttle(train: Path, test: Path) -> Arrays:
-    """Return readings, state codes and which rows are the customary test set."""
+    """Return readings, state codes, and the mask of the customary test set."""
     text = need("unlzw3", "data", f"Reading {train.name}").unlzw(train.read_bytes()).decode("ascii")
     return {**_split(text, test.read_text(encoding="ascii")), "class_names": np.array(_STATES)}
 
 
 def read_satimage(train: Path, test: Path) -> Arrays:
-    """Return pixels, soil codes and which rows are the customary test set."""
+    """Return pixels, soil codes, and the mask of the customary test set."""
     return _split(train.read_text(encoding="ascii"), test.read_text(encoding="ascii"))
 
 
