@@ -98,9 +98,11 @@ class Command(TyperCommand):
         console, options = _shared(
             **{one.name: context.params.pop(one.name) for one in self.shared}
         )
-        with _failing_in_one_line(console), _noting_warnings(console):
+        with _failing_in_one_line(console), warnings.catch_warnings():
             from polycomplete.cli.session import Session  # slow to load, and not for the help
 
+            warnings.simplefilter("always")
+            warnings.showwarning = console.note_warning
             context.obj = Session(console, options)
             super().invoke(context)
 
@@ -128,21 +130,6 @@ def _failing_in_one_line(console: Console) -> Iterator[None]:
 def _drop_output() -> None:
     """Discard what could not be written: Python would try again on exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-@contextmanager
-def _noting_warnings(console: Console) -> Iterator[None]:
-    """Turn each warning of the library into one note."""
-
-    def note(message: Warning | str, *_: Any, **__: Any) -> None:
-        text = " ".join(str(message).split())
-        if text not in console.notes:
-            console.note(text)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        warnings.showwarning = note
-        yield
 
 
 for function in (

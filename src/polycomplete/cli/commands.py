@@ -18,11 +18,11 @@ from typer import Argument, Option
 
 from polycomplete._optional import need
 from polycomplete.cli.console import MISUSED, CommandError
-from polycomplete.io.atomic import written_whole
 from polycomplete.io.table import ReadOptions
 
 if TYPE_CHECKING:
     from polycomplete.cli.session import Session
+    from polycomplete.report import Report
 
 #: The names of :mod:`polycomplete.methods`, repeated here because loading that takes a second.
 MethodName = Literal[
@@ -132,16 +132,17 @@ def complete(
     estimator = models.completer_of(method if missing or save or report else "mean", seed)
     with job.console.working(f"completing {missing} cells by {method}"):
         made = given.completed(estimator.fit_transform(frame))
-    # Everything is made before anything is written: a failed run leaves no files behind.
+    # Table and model are made before either is written: a failed run leaves no files behind.
     model = models.persistence.dumps(estimator) if save else b""
-    text, facts, page = _reported(job, estimator, made, method, report)
+    about = _reported(job, estimator, made, method)
     job.write(made, output, force, save, model)
-    if report and page:
+    if report and about:
         with job.console.only_noting("the report"):
-            with written_whole(report, force=force) as file:
-                file.write(page)
+            about.write(report)
             job.console.wrote("report", report)
-    job.done(text, facts | {"method": method, "seed": seed})
+    text = f"Completed {given.name} by {method} in {job.console.seconds:.1f} s."
+    facts = _facts(about.summary) if about else {}
+    job.done(about.text() if about else text, facts | {"method": method, "seed": seed})
 
 
 def _refuse(why: str, **options: object) -> None:
@@ -164,28 +165,26 @@ def _check_possible(method: str, report: str | None, save: str | None) -> None:
         raise CommandError("The trees of forest cannot be saved; choose another method.", MISUSED)
 
 
-def _reported(
-    job: Session, estimator: Any, made: Any, method: str, path: str | None
-) -> tuple[str, dict[str, Any], bytes]:
-    """Return the message of success, its facts, and the content of the report if one is wanted."""
-    text, facts, page = f"Completed {job.table.name} by {method}", {}, b""
-    text += f" in {job.console.seconds:.1f} s."
+def _reported(job: Session, estimator: Any, made: Any, method: str) -> Report | None:
+    """Return the report of a completion; None, with a note, if that fails."""
     with job.console.only_noting("the report"):
         from polycomplete.report import Report
 
         word, labels = job.rows()
-        report = Report(
+        return Report(
             estimator, job.table.frame, made.frame, method=method, seconds=job.console.seconds,
             command=shlex.join(["polycomplete", *sys.argv[1:]]), row_word=word, row_labels=labels,
         )  # fmt: skip
-        summary, text = report.summary, report.text()
-        counts = ("missing", "missing_share", "complete_rows", "tiles")
-        facts = {name: n for name, n in summary["table"].items() if name not in counts}
-        facts |= {name: summary[name]
-                  for name in ("expected_error", "wrong_labels", "fallback_columns")}  # fmt: skip
-        facts["undetermined_rows"] = (summary["undetermined_rows"] or {}).get("count")
-        page = report.render(path).encode("utf-8") if path else b""
-    return text, facts, page
+    return None
+
+
+def _facts(summary: dict[str, Any]) -> dict[str, Any]:
+    """Return the parts of a report's summary that the result as JSON has."""
+    left_out = ("missing", "missing_share", "complete_rows", "tiles")
+    facts = {name: n for name, n in summary["table"].items() if name not in left_out}
+    trust = ("expected_error", "wrong_labels", "fallback_columns")
+    undetermined = (summary["undetermined_rows"] or {}).get("count")
+    return facts | {name: summary[name] for name in trust} | {"undetermined_rows": undetermined}
 
 
 def _complete_folder(
@@ -211,11 +210,7 @@ def _complete_folder(
 
 
 def apply_model(
-    context: typer.Context,
-    model: Model,
-    table: Source,
-    output: Output = None,
-    force: Force = False,
+    context: typer.Context, model: Model, table: Source, output: Output = None, force: Force = False
 ) -> None:
     """Complete new rows by a saved model, without refitting.
 

@@ -89,6 +89,12 @@ class Console:
         if always or not self.quiet:
             self.error(f"note: {message}")
 
+    def note_warning(self, message: Warning | str, *_: Any, **__: Any) -> None:
+        """Note a warning of the library, once."""
+        text = " ".join(str(message).split())
+        if text not in self.notes:
+            self.note(text)
+
     def wrote(self, what: str, path: str) -> None:
         """Remember a file that is complete."""
         if path != "-":

@@ -31,13 +31,9 @@ Facts = dict[str, Any]
 
 
 def try_methods(
-    frame: pl.DataFrame,
-    methods: Sequence[str],
-    share: float,
-    repeats: int,
-    seed: int,
+    frame: pl.DataFrame, methods: Sequence[str], share: float, repeats: int, seed: int,
     console: Console,
-) -> Iterator[Facts]:
+) -> Iterator[Facts]:  # fmt: skip
     """Yield the result of each method on each holdout; a method that fails is not tried again."""
     failed: set[str] = set()
     with console.working("trying methods", repeats * len(methods)) as step:
@@ -64,7 +60,7 @@ def hold_out_cells(frame: pl.DataFrame, share: float, seed: int) -> tuple[pl.Dat
 
 def observed(frame: pl.DataFrame) -> np.ndarray:
     """Return which cells are observed."""
-    return np.column_stack([column.is_not_null().to_numpy() for column in frame])
+    return frame.select(pl.all().is_not_null()).to_numpy(order="c")
 
 
 def _trial(
@@ -105,10 +101,8 @@ def score(
 
 def _matrix(frame: pl.DataFrame) -> np.ndarray:
     """Return columns of numbers or dates as floats, NaN where missing."""
-    return np.column_stack([
-        column.to_physical().cast(pl.Float64).fill_null(float("nan")).to_numpy()
-        for column in frame
-    ])  # fmt: skip
+    floats = pl.all().to_physical().cast(pl.Float64).fill_null(float("nan"))
+    return frame.select(floats).to_numpy(order="c")
 
 
 def ranking(trials: Iterable[Facts]) -> list[Facts]:
@@ -162,11 +156,9 @@ def recommend(frame: pl.DataFrame, seed: int, console: Console) -> tuple[Facts, 
     with console.working(f"completing by {best['method']}"):
         completed = estimator.fit_transform(frame)
     chosen = {name: getattr(estimator.method_, f"{name}_", None) for name in ("scale", "smoothing")}
-    advice = {
-        "method": best["method"],
-        "settings": {name: value for name, value in chosen.items() if value is not None},
-        "worthwhile": mean["loss"] is None or best["loss"] < 0.95 * mean["loss"],
-    }
+    settings = {name: value for name, value in chosen.items() if value is not None}
+    worthwhile = mean["loss"] is None or best["loss"] < 0.95 * mean["loss"]
+    advice = {"method": best["method"], "settings": settings, "worthwhile": worthwhile}
     return {"holdout": ranked, "recommended": advice}, completed
 
 

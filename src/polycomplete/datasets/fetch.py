@@ -114,13 +114,12 @@ def absent(home: Folder, wanted: str, *names: str, url: str = "") -> FileNotFoun
 
 def _check(name: str, path: Path) -> None:
     """Raise if a file is not the published one."""
-    if remote := registry().get(name):
-        with path.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != remote.sha256:
-                raise ValueError(
-                    f"{path} is not the published file (wrong checksum); delete it and get it "
-                    f"again from {remote.url}."
-                )
+    remote = registry().get(name)
+    if remote and hashlib.sha256(path.read_bytes()).hexdigest() != remote.sha256:
+        raise ValueError(
+            f"{path} is not the published file (wrong checksum); delete it and get it again from "
+            f"{remote.url}."
+        )
 
 
 def _download(name: str) -> Path:
@@ -131,9 +130,10 @@ def _download(name: str) -> Path:
             remote.url, known_hash=remote.sha256, fname=path.name, path=path.parent
         )
     except (ImportError, OSError, ValueError) as error:
-        why = type(error).__name__  # messages of requests are long
-        if not isinstance(error, OSError):
-            why = str(error).rstrip(".") if isinstance(error, ImportError) else "wrong checksum"
+        why = {ImportError: str(error).rstrip("."), ValueError: "wrong checksum"}.get(
+            type(error),
+            type(error).__name__,  # messages of requests are long
+        )
         raise FileNotFoundError(
             f"{path.name} could not be downloaded from {remote.url} ({why}); put it into "
             f"{path.parent} by hand, or give the folder that holds {name} as data_home or by "

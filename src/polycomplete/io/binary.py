@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from io import BytesIO
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 from scipy.io import loadmat, savemat
@@ -16,14 +16,8 @@ from polycomplete.io.table import ReadOptions, Table, TableFileError, meaning, p
 MIDNIGHT = r"^(\d{4}-\d{2}-\d{2}) 00:00:00$"
 #: A frame, and other fields of the table.
 Read = tuple[Any, dict[str, Any]]
-
-
-class BinaryKind(NamedTuple):
-    """A kind of file: its name, and functions that read and write it."""
-
-    title: str
-    read: Callable[[bytes, ReadOptions], Read]
-    write: Callable[[Table, BytesIO], Any]
+#: The name of a kind of file, and functions that read and write it.
+Kind = tuple[str, Callable[[bytes, ReadOptions], Read], Callable[[Table, BytesIO], Any]]
 
 
 def read_binary(content: bytes, name: str, kind: str, options: ReadOptions) -> Table:
@@ -50,7 +44,7 @@ def read_binary(content: bytes, name: str, kind: str, options: ReadOptions) -> T
 def write_binary(table: Table, file: IO[bytes], kind: str) -> None:
     """Write a table into a binary file."""
     buffer = BytesIO()  # libraries do not agree on errors of a full disk
-    BINARY[kind].write(table, buffer)
+    BINARY[kind][2](table, buffer)
     file.write(buffer.getbuffer())
 
 
@@ -89,7 +83,7 @@ def _write_excel(table: Table, file: BytesIO) -> None:
 
 
 def _read_npz(content: bytes, options: ReadOptions) -> Read:
-    with np.load(BytesIO(content), allow_pickle=False) as archive:
+    with np.load(BytesIO(content)) as archive:  # without pickles
         return _one_of(dict(archive), options)
 
 
@@ -145,29 +139,15 @@ def _matrix(table: Table) -> np.ndarray:
     return np.asarray(table.frame.to_numpy())
 
 
-BINARY = {
-    "parquet": BinaryKind(
-        "Parquet file",
-        lambda content, _: (polars().read_parquet(content), {}),
-        lambda table, file: table.frame.write_parquet(file),
-    ),
-    "arrow": BinaryKind(
-        "Arrow file",
-        lambda content, _: (polars().read_ipc(content), {}),
-        lambda table, file: table.frame.write_ipc(file),
-    ),
-    "excel": BinaryKind("Excel file", _read_excel, _write_excel),
-    "npy": BinaryKind(
-        "NumPy array",
-        lambda content, _: (_frame(np.load(BytesIO(content), allow_pickle=False)), {}),
-        lambda table, file: np.save(file, _matrix(table)),
-    ),
-    "npz": BinaryKind(
-        "NumPy archive", _read_npz, lambda table, file: np.savez(file, **_arrays(table))
-    ),
-    "mat": BinaryKind(
-        "MATLAB file of version 5",
-        _read_mat,
-        lambda table, file: savemat(file, _arrays(table), do_compression=True),
-    ),
-}
+BINARY: dict[str, Kind] = {
+    "parquet": ("Parquet file", lambda content, _: (polars().read_parquet(content), {}),
+                lambda table, file: table.frame.write_parquet(file)),
+    "arrow": ("Arrow file", lambda content, _: (polars().read_ipc(content), {}),
+              lambda table, file: table.frame.write_ipc(file)),
+    "excel": ("Excel file", _read_excel, _write_excel),
+    "npy": ("NumPy array", lambda content, _: (_frame(np.load(BytesIO(content))), {}),
+            lambda table, file: np.save(file, _matrix(table))),
+    "npz": ("NumPy archive", _read_npz, lambda table, file: np.savez(file, **_arrays(table))),
+    "mat": ("MATLAB file of version 5", _read_mat,
+            lambda table, file: savemat(file, _arrays(table), do_compression=True)),
+}  # fmt: skip
