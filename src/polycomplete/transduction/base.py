@@ -196,6 +196,24 @@ class BaseTransducer(Savable, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the target of each row, of classes the most probable, without refitting.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Features, NaN where missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._decode(self._complete(X))
+
+    def _decode(self, block: np.ndarray) -> np.ndarray:
+        """Return completed targets in the user's terms."""
+        raise NotImplementedError
+
     def _errors(self, block: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         """Return the errors of completed targets, given their numbers."""
         raise NotImplementedError

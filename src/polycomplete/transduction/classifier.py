@@ -149,21 +149,6 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
             self.transduction_ = self.classes_[np.argmax(self.label_distributions_, axis=1)]
             return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable label of each row, without refitting.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Features, NaN where missing.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        probabilities = self.predict_proba(X)
-        return np.asarray(self.classes_[np.argmax(probabilities, axis=1)])
-
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class for each row, without refitting.
 
@@ -178,6 +163,9 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         """
         block = self._complete(X)
         return np.asarray(self._codec.probabilities(block))
+
+    def _decode(self, block: np.ndarray) -> np.ndarray:
+        return np.asarray(self.classes_[self._codec.gather(block)])
 
     def _errors(self, block: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         """Return deviance residuals of calibrated probabilities.

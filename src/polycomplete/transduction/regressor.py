@@ -100,23 +100,11 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
         with all_or_nothing(self):
             numbers = known_numbers(y)
             block, _, _ = self._fit(X, Number("y", "numeric", "Float64"), numbers)
-            self.transduction_ = np.where(np.isnan(numbers), self._codec.gather(block), numbers)
+            self.transduction_ = np.where(np.isnan(numbers), self._decode(block), numbers)
             return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the target of each row, without refitting.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Features, NaN where missing.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        block = self._complete(X)
-        return np.asarray(self._codec.gather(block))
+    def _decode(self, block: np.ndarray) -> np.ndarray:
+        return self._codec.gather(block)
 
     def _errors(self, block: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         return np.abs(block - self._codec.spread(numbers))[:, 0]
