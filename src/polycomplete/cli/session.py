@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from polars.selectors import decimal
 
 from polycomplete.cli.console import MISUSED, CommandError, Console
 from polycomplete.io import kind_of, read_table, unknown_kind, write_table
@@ -139,9 +140,9 @@ class Session:
         return observed
 
     def seen(self, names: Sequence[str]) -> pl.DataFrame:
-        """Return columns as methods see them, in which words such as "unknown" are missing.
+        """Return columns as methods see them: decimals as floats, and words as missing cells.
 
-        No cell is ever completed by such a word, and such cells stay as they are.
+        No cell is ever completed by a word such as "unknown", and such cells stay as they are.
         """
         frame = self.table.frame[names]
         known = [without(column, UNKNOWN) for column in frame]
@@ -154,7 +155,7 @@ class Session:
                     f"column {column.name!r}: nothing is completed by {words}; such cells ({stay}) "
                     "stay as they are."
                 )
-        return frame.with_columns(known)
+        return frame.with_columns(known).with_columns(decimal().cast(pl.Float64))
 
     def sample(self, names: Sequence[str], rows: int, seed: int) -> pl.DataFrame:
         """Return columns as methods see them, of a large table only some rows."""
@@ -228,7 +229,7 @@ def _why_unusable(column: pl.Series) -> str | None:
     dtype = column.dtype
     if column.null_count() == len(column):
         return "has no value at all and stays empty"
-    if dtype.is_numeric() or dtype.is_temporal() or dtype == pl.Boolean:
+    if dtype.is_numeric() or dtype in (pl.Boolean, pl.Date, pl.Datetime, pl.Duration):
         return None
     if dtype not in (pl.String, pl.Categorical, pl.Enum):
         return f"holds {dtype}, which cannot be completed, and is left alone"
