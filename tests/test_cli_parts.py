@@ -584,7 +584,7 @@ def test_errors_become_one_line():
 
 def test_hiding_keeps_what_must_stay():
     frame = pl.DataFrame({"a": [1, 2, None, 4], "b": ["x", None, "y", "z"]})
-    holes, hidden = trials.hide(frame, 0.9, seed=0)
+    holes, hidden = trials.hold_out_cells(frame, 0.9, seed=0)
     assert not (hidden & ~np.column_stack([c.is_not_null() for c in frame])).any()
     assert all(column.is_not_null().any() for column in holes)
     same = trials.score(frame, frame, np.ones((4, 2), dtype=bool) & hidden)

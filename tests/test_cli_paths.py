@@ -1,5 +1,6 @@
 """The command line and what lies around it: paths with two roles, pipes, full disks, signals."""
 
+import datetime as dt
 import errno
 import io
 import json
@@ -272,3 +273,22 @@ def test_letters_that_the_terminal_lacks_are_replaced(run, tmp_path):
         text = shown.buffer.getvalue().decode("ascii")
     assert json.loads(text)["input"] == "größe.csv"
     assert run("complete", "größe.csv", "--method", "mean", "-o", "-").exit_code == 0
+
+
+def test_decimals_are_completed_and_times_of_the_day_left_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    whole = pl.Series("x", [None if i % 4 == 0 else i for i in range(20)], dtype=pl.Float64)
+    frame = pl.DataFrame({
+        "price": whole.cast(pl.Decimal(10, 2)),
+        "n": range(20),
+        "at": [dt.time(i) for i in range(20)],
+    })  # fmt: skip
+    frame.write_parquet("a.parquet")
+    words = ["complete", "a.parquet", "--method", "mean", "-o", "b.parquet", "--report", "r.json"]
+    done = CliRunner().invoke(program.app, words)
+    assert done.exit_code == 0, done.output
+    assert "column 'at' holds Time, which cannot be completed, and is left alone." in done.stderr
+    found = pl.read_parquet("b.parquet")
+    assert found.schema == frame.schema
+    assert found["price"].null_count() == 0
+    assert found["at"].equals(frame["at"])

@@ -145,7 +145,7 @@ def test_text_becomes_another_kind_and_the_other_way_round(tmp_path):
     assert (tmp_path / "b.tsv").read_text() == "a\tb\n1.5\tx\n\ty\n"
     write_table(table, str(tmp_path / "c.tsv"))
     assert (tmp_path / "c.tsv").read_text() == "a\tb\n1.50\tx\n\ty\n"
-    with pytest.raises(TableFileError, match=r"Column 'b' of .*a\.csv is not made of numbers"):
+    with pytest.raises(TableFileError, match=r"Column 'b' of .*a\.csv is not numeric"):
         write_table(table, str(tmp_path / "a.npy"))
     assert not (tmp_path / "a.npy").exists()
 
@@ -339,7 +339,7 @@ def test_any_text_survives(rows):
         (b"a,b\n1,2\n\n1\n", r"bad\.csv, line 4: 1 cells, but 2 columns"),
         (b"a,b, a\n1,2,3\n", r"bad\.csv: columns 1 and 3 are both called 'a'"),
         (b"a,b\n1,2\nx,\xe4\n", r"bad\.csv, line 3: byte 0xe4 is not utf-8; name the right one"),
-        (b'a,b\n1,"2\n3,4\n', r"bad\.csv, line 3: .*; is a quotation mark missing there"),
+        (b'a,b\n1,"2\n3,4\n', r"bad\.csv, line 3: .*; is a quotation mark missing"),
         (b"a,b\n1,2\n1,inf\n", r"bad\.csv, line 3, column 'b': an infinite number"),
     ],
 )
@@ -372,7 +372,7 @@ def test_one_array_of_several_is_read_and_the_others_are_kept(tmp_path):
 def test_new_files_of_matlab_are_refused_with_the_remedy(tmp_path):
     path = tmp_path / "a.mat"
     path.write_bytes(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(512))
-    with pytest.raises(TableFileError, match=r"version 7\.3, which is not read; save it by save"):
+    with pytest.raises(TableFileError, match=r"version 7\.3, which is not supported; use save"):
         read_table(str(path))
 
 
@@ -398,7 +398,7 @@ def test_archives_of_several_arrays_need_an_x(tmp_path):
 def test_options_and_paths_that_make_no_sense(tmp_path):
     path = put(tmp_path, "a.csv", "a,b\n1,2\n")
     for how, says in {
-        ReadOptions(delimiter="ab"): "delimiter must be one letter",
+        ReadOptions(delimiter="ab"): "delimiter must be one character",
         ReadOptions(encoding="klingon"): "There is no encoding 'klingon'",
     }.items():
         with pytest.raises(TableFileError, match=says):

@@ -232,7 +232,7 @@ def test_models_of_other_versions_are_loaded_with_a_warning(saved):
         load(relabelled(saved, versions=versions | {"numpy": near}))
     relabelled(saved, versions=versions | {"numpy": "1.2.3", "scikit-learn": "0.9"})
     says = rf"saved with numpy 1\.2\.3, scikit-learn 0\.9, and this is numpy {np.__version__}, "
-    with pytest.warns(UserWarning, match=f"{says}.* fit the model again, or install") as found:
+    with pytest.warns(UserWarning, match=f"{says}.* refit the model, or install") as found:
         load(saved)
     assert [one.filename for one in found] == [__file__]
     with pytest.warns(UserWarning, match=r"saved with polycomplete 999\.0, and this is"):

@@ -142,7 +142,7 @@ def test_columns_with_few_hidden_cells_say_so(fitted):
     )
     shown = Report(_with(fitted[0], held_out_=held), FRAME, fitted[1])
     assert shown.summary["columns"][0]["expected_error"] == {"cells": 3}
-    assert "too few hidden cells (3)" in shown.html()
+    assert "too few held-out cells (3)" in shown.html()
 
 
 def test_without_hidden_cells_the_error_is_not_measured():
@@ -301,7 +301,7 @@ def test_hidden_labels_are_judged_as_labels(table):
     error = judged.summary["columns"][1]["expected_error"]
     assert (error["cells"], error["wrong"]) == (20, 0.05)
     assert judged.summary["wrong_labels"]["wrong"] == 0.05
-    assert "Expected to be wrong: 5.0% (" in judged.text()
+    assert "Expected share of wrong labels: 5.0% (" in judged.text()
     assert "5.0% wrong" in judged.html()
 
 

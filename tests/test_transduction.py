@@ -33,7 +33,7 @@ from polycomplete import (
     metrics,
 )
 from polycomplete.model_selection import Choice
-from polycomplete.transduction.base import draw_rows, hiding, indistinct
+from polycomplete.transduction.base import draw_rows, hold_out, indistinct
 
 #: Where the method does not matter.
 CHEAP = {"estimator": LRMC(), "label_weight": 1.0, "random_state": 0}
@@ -132,7 +132,7 @@ def test_settings_that_do_as_well_are_countd(fitted):
     assert len(used) == len(found.members_)
     blocks = []
     for member in found.members_:
-        joint = found._rows(X, ~np.isnan(X), np.full((len(X), 3), np.nan))
+        joint = found._joined(X, ~np.isnan(X), np.full((len(X), 3), np.nan))
         blocks.append(member.estimator.transform(joint)[:, 4:] / member.weight)
     scores = found._codec.scores(np.mean(blocks, axis=0))
     np.testing.assert_allclose(found.predict_proba(X), found.calibration_.apply(scores))
@@ -434,7 +434,7 @@ def test_rows_that_are_drawn_hold_every_class(seed, most):
 def test_about_half_of_each_class_is_hidden_and_never_all_of_it(seed, n):
     rng = np.random.default_rng(seed)
     y = rng.choice(4, size=n, p=[0.6, 0.3, 0.05, 0.05])
-    hidden = hiding(y, rng)
+    hidden = hold_out(y, rng)
     for label, size in zip(*np.unique(y, return_counts=True), strict=True):
         count = np.count_nonzero(hidden[y == label])
         assert (size - 2) / 2 <= count <= size - 1

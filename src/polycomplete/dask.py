@@ -31,7 +31,7 @@ from polycomplete.sampling import Sample, Sampler
 from polycomplete.surface import SurfaceModel
 from polycomplete.tables import TableCompleter
 from polycomplete.tables.codecs import is_measured
-from polycomplete.tables.completer import check_columns, listed
+from polycomplete.tables.table_completer import check_columns, listed
 
 __all__ = ["complete_parquet", "connected", "fit", "transform"]
 

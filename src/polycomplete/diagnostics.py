@@ -1,7 +1,7 @@
-"""Diagnostics of a fit: gradients, spectra, rows that are not determined; and plots.
+"""Diagnostics of data and fits: gradients, spectra, dimensions, undetermined rows; and plots.
 
 Every ``plot_`` function draws on the given axes, or on new ones, and returns them. matplotlib is
-imported with the first plot (``pip install "polycomplete[plots]"``).
+imported by the first plot (``pip install "polycomplete[plots]"``).
 """
 
 from __future__ import annotations
@@ -34,24 +34,31 @@ __all__ = [
     "spectrum",
 ]
 
-#: Colors that are distinguishable with any color vision.
+#: Colors that are safe for color blindness.
 SEEN, NEW = "#0072b2", "#d55e00"
 STYLES: list[dict[str, Any]] = [{"color": SEEN, "alpha": 0.45},
                                 {"color": NEW, "histtype": "step", "linewidth": 1.8}]  # fmt: skip
-#: Maximum numbers of columns to name below a map, and of rows for a spectrum.
+#: Maximum number of columns with labels, and of rows whose spectrum is drawn.
 NAMES, ROWS = 40, 500
 
 
 @dataclass(frozen=True)
 class GradientCheck:
-    """A Taylor test: the linear model has an error of order 2, or of order 1 for a wrong gradient.
+    """Result of a Taylor test: the error is of second order if the gradient is right.
 
     Attributes
     ----------
-    steps, errors : ndarray
-        Step sizes, and the error of the linear model at each.
+    steps : ndarray
+        Step sizes.
+    errors : ndarray
+        The error of the linear model at each of them.
     slope : float
-        Slope of the errors on a log-log scale: the order.
+        Slope of the errors on a log-log scale: 2 for a right gradient, 1 for a wrong one.
+
+    Examples
+    --------
+    >>> GradientCheck(np.array([1.0, 0.5]), np.array([1.0, 0.25]), 2.0).passed
+    True
     """
 
     steps: np.ndarray
@@ -60,7 +67,7 @@ class GradientCheck:
 
     @property
     def passed(self) -> bool:
-        """Whether the slope is that of a correct gradient (or there is no error)."""
+        """Whether the slope is that of a right gradient, or there is no error."""
         return self.slope > 1.8
 
 
@@ -76,17 +83,18 @@ def check_gradient(
     Parameters
     ----------
     objective : callable
-        Returns value and gradient at a point.
+        A function from a point to its value and gradient.
     x : ndarray
         The point.
     largest : float, default=0.1
-        The first step size; the others halve from there.
+        The largest step size; each of the others is half of the one before.
     random_state : int, default=0
         Seed of the direction.
 
     Returns
     -------
     GradientCheck
+        The errors, and whether the gradient passed.
 
     Examples
     --------
@@ -103,8 +111,7 @@ def check_gradient(
     steps = largest * 0.5 ** np.arange(14)
     changes = np.array([objective(x + (h * direction).astype(x.dtype))[0] for h in steps]) - value
     errors = np.abs(changes - steps * float(np.sum(gradient.astype(np.float64) * direction)))
-    # Only errors well above rounding count, and of these the finest steps, where a small
-    # first-order error shows.
+    # Of the errors above rounding, small steps show an error of first order best.
     eps = float(np.finfo(x.dtype).eps)
     shaken = [(x * (1 + 4 * eps * rng.standard_normal(x.shape))).astype(x.dtype) for _ in range(4)]
     rounding = max(abs(objective(y)[0] - value) for y in shaken)
@@ -112,7 +119,7 @@ def check_gradient(
     clear = np.flatnonzero(errors > noise)[-4:]
     if len(clear) >= 3:
         slope = float(np.polyfit(np.log(steps[clear]), np.log(errors[clear]), 1)[0])
-    else:  # linear functions have no error; changes within rounding show nothing
+    else:  # of a linear function, or of one that does not change beyond rounding
         slope = np.inf if np.any(np.abs(changes) > noise) else np.nan
     return GradientCheck(steps, errors, slope)
 
@@ -120,8 +127,8 @@ def check_gradient(
 def intrinsic_dimension(X: np.ndarray) -> float:
     """Estimate the dimension of the surface from the two nearest neighbors of each row.
 
-    The distribution of the ratio of their distances depends on the dimension only (Facco et al.,
-    2017). Duplicate rows are ignored; rows on a regular grid, with equal distances, give NaN.
+    The distribution of the ratio of their distances depends on the dimension alone [1]_. Duplicate
+    rows are left out; rows on a regular grid, whose distances are all equal, give NaN.
 
     Parameters
     ----------
@@ -131,6 +138,12 @@ def intrinsic_dimension(X: np.ndarray) -> float:
     Returns
     -------
     float
+        The dimension, usually not an integer.
+
+    References
+    ----------
+    .. [1] E. Facco, M. d'Errico, A. Rodriguez and A. Laio (2017). Estimating the intrinsic
+       dimension of datasets by a minimal neighborhood information. Scientific Reports 7.
 
     Examples
     --------
@@ -144,29 +157,29 @@ def intrinsic_dimension(X: np.ndarray) -> float:
         raise ValueError(f"At least four different rows are needed, got {len(rows)}.")
     distances = cKDTree(rows).query(rows, k=3)[0]
     ratios = np.sort(distances[:, 2] / distances[:, 1])
-    ratios = ratios[ratios > 1 + 1e-9]  # equal distances, as on a grid, say nothing
+    ratios = ratios[ratios > 1 + 1e-9]  # equal distances, as on a grid
     if len(ratios) < 4:
         return float("nan")
-    # The far tail is noisy in small samples; the usual estimator ignores the top tenth.
+    # The tail is noisy in small samples: the estimator leaves out the largest tenth.
     kept = ratios[: int(0.9 * len(ratios))]
     x, y = np.log(kept), -np.log1p(-np.arange(1, len(kept) + 1) / len(ratios))
     return float(np.sum(x * y) / np.sum(x * x))
 
 
 def row_notes(completer: Completer, mask: np.ndarray) -> dict[int, str]:
-    """Say which training rows are not determined by their observed entries, and why.
+    """Return which training rows are not determined by their observed entries, and why.
 
     Parameters
     ----------
     completer : Completer
-        Fitted.
+        A fitted completer.
     mask : ndarray of bool, shape (n_samples, n_features)
         True where the training data were observed.
 
     Returns
     -------
     dict
-        A sentence for each row that is not determined, by row number.
+        From the numbers of undetermined rows to a sentence each.
 
     Examples
     --------
@@ -196,20 +209,21 @@ def row_notes(completer: Completer, mask: np.ndarray) -> dict[int, str]:
 
 
 def spectrum(completer: Completer) -> np.ndarray:
-    """Return the spectrum of a fitted completer, in descending order.
+    """Return the spectrum of a fitted completer, largest values first.
 
-    For completers with a kernel these are the eigenvalues of the Gram matrix of the training rows,
-    for ``LRMC`` the singular values of the matrix. A few large values with a steep decay mean that
-    the rows lie close to a low-dimensional surface.
+    With a kernel these are the eigenvalues of the Gram matrix of the rows, for ``LRMC`` the
+    singular values of the matrix. A few large ones and a steep decay mean that the rows are close
+    to a low-dimensional surface.
 
     Parameters
     ----------
     completer : Completer
-        Fitted.
+        A fitted completer.
 
     Returns
     -------
     ndarray of shape (n_rows,)
+        Eigenvalues or singular values.
 
     Examples
     --------
@@ -223,8 +237,8 @@ def spectrum(completer: Completer) -> np.ndarray:
 
 
 def _spectrum(completer: Any, most: int | None = None) -> tuple[np.ndarray, int, float | None]:
-    """Return a spectrum (of at most ``most`` rows), the rank in use, and the smoothing level."""
-    model = getattr(completer.model_, "model", completer.model_)  # without column scaling
+    """Return a spectrum (of ``most`` rows at most), its rank, and the level of the smoothing."""
+    model = getattr(completer.model_, "model", completer.model_)  # below the scaling of the columns
     if model is None:
         raise ValueError("This completer learned no surface: no column of its data varies.")
     if hasattr(model, "directions"):
@@ -250,13 +264,14 @@ def plot_missingness(X: Any, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     X : array-like or data frame
-        NaN, None or null where missing; columns of any type.
+        A table with cells of any kind; NaN, None or null where missing.
     ax : Axes, optional
-        Where to draw.
+        Axes to draw on; new ones by default.
 
     Returns
     -------
     Axes
+        The axes with the plot.
 
     Examples
     --------
@@ -279,20 +294,21 @@ def plot_missingness(X: Any, ax: Axes | None = None) -> Axes:
 def plot_convergence(completer: Any, ax: Axes | None = None) -> Axes:
     """Plot the convergence of the objective.
 
-    If the smoothing decreases in stages: the distance to the final value of the stage; if it
-    decreases continually: the relative gain of each iteration, both on a logarithmic scale; else
-    the objective itself.
+    If the smoothing shrinks in stages, the plot shows the distance from the end of each stage; if
+    it shrinks all the time, the share gained by each iteration, both on a logarithmic scale;
+    otherwise the objective itself.
 
     Parameters
     ----------
     completer : estimator or Result
         A fitted completer, or its ``result_``.
     ax : Axes, optional
-        Where to draw.
+        Axes to draw on; new ones by default.
 
     Returns
     -------
     Axes
+        The axes with the plot.
 
     Examples
     --------
@@ -316,7 +332,10 @@ def plot_convergence(completer: Any, ax: Axes | None = None) -> Axes:
 
 
 def _course(result: Any) -> tuple[list[list[tuple[int, float]]], str]:
-    """Return lines that show the convergence, and their label; objectives of stages differ."""
+    """Return lines that show the course of a run, and the label of their values.
+
+    Objectives of stages with different smoothings cannot be compared.
+    """
     points = list(zip(result.objective, result.smoothings, strict=True))
     numbered = groupby(enumerate(points, 1), lambda point: point[1][1])
     stages = [[(i, height) for i, (height, _) in stage] for _, stage in numbered]
@@ -331,20 +350,21 @@ def _course(result: Any) -> tuple[list[list[tuple[int, float]]], str]:
 
 
 def plot_spectrum(completer: Any, ax: Axes | None = None) -> Axes:
-    """Plot the spectrum of a fitted completer, with the rank in use and the smoothing level.
+    """Plot the spectrum of a fitted completer, with its rank and the level of the smoothing.
 
-    With more than 500 rows, 500 of them are used.
+    Of more than 500 rows, 500 are used.
 
     Parameters
     ----------
     completer : estimator
         A fitted completer.
     ax : Axes, optional
-        Where to draw.
+        Axes to draw on; new ones by default.
 
     Returns
     -------
     Axes
+        The axes with the plot.
 
     Examples
     --------
@@ -355,7 +375,7 @@ def plot_spectrum(completer: Any, ax: Axes | None = None) -> Axes:
     """
     values, rank, level = _spectrum(completer, ROWS)
     ax = _axes(ax)
-    heights = np.maximum(values, 1e-16 * max(values, default=0))  # smaller ones are rounding
+    heights = np.maximum(values, 1e-16 * max(values, default=0))  # below is rounding
     ax.semilogy(np.arange(1, len(values) + 1), heights, color=SEEN, marker=".", markersize=3)
     ax.axvline(rank + 0.5, color=NEW, linestyle="--", label="rank")
     if level:
@@ -366,20 +386,21 @@ def plot_spectrum(completer: Any, ax: Axes | None = None) -> Axes:
 
 
 def plot_before_after(given: Any, completed: Any, column: Any = 0, ax: Axes | None = None) -> Axes:
-    """Plot the distributions of the observed and the completed cells of a column.
+    """Plot the distributions of the observed and of the completed cells of a column.
 
     Parameters
     ----------
     given, completed : array-like or data frame
         The table before and after.
-    column : int or str
+    column : int or str, default=0
         Position or name of the column.
     ax : Axes, optional
-        Where to draw.
+        Axes to draw on; new ones by default.
 
     Returns
     -------
     Axes
+        The axes with the plot.
 
     Examples
     --------
@@ -390,7 +411,7 @@ def plot_before_after(given: Any, completed: Any, column: Any = 0, ax: Axes | No
     (name, before), (_, after) = (_pick(table, column) for table in (given, completed))
     old, new = before.entries[before.seen], after.entries[after.seen & ~before.seen]
     ax = _axes(ax)
-    draw = _draw_labels if before.kind == "text" else _draw_numbers
+    draw = _draw_labels if before.is_text else _draw_numbers
     draw(ax, [(f"observed ({len(old)})", old), (f"completed ({len(new)})", new)])
     ax.set(xlabel=name, ylabel="share of the cells")
     ax.legend()
@@ -429,24 +450,25 @@ def plot_phase_diagram(
     bounds: Mapping[str, Sequence[float]] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot the share of recovered rows against the share of observed entries and number of rows.
+    """Plot a phase diagram: the share recovered by observed share and number of rows.
 
     Parameters
     ----------
     shares : array-like of shape (len(rows), len(rates))
-        Recovered shares, between 0 and 1.
+        Share recovered, between 0 and 1.
     rates : sequence of float
         Shares of observed entries, ascending.
     rows : sequence of int
         Numbers of rows.
     bounds : mapping, optional
-        Lines to add: by name, the rate for each number of rows.
+        Lines in the diagram: from names to the rate for each number of rows.
     ax : Axes, optional
-        Where to draw.
+        Axes to draw on; new ones by default.
 
     Returns
     -------
     Axes
+        The axes with the plot.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Tables in and out: from any array or data frame to a matrix of numbers, and back.
+"""Arrays and data frames in and out: any of them becomes a matrix of numbers, and back.
 
-pandas, polars, pyarrow and other data frames that narwhals supports are read column by column, so
-that messages can name the column and row of an invalid entry.
+Data frames of pandas, polars, pyarrow and others, by narwhals, are read column by column, so that
+errors can name column and row.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from scipy import sparse
 
 from polycomplete._devices import from_host, to_host
 
-#: Beyond this, float64 cannot represent all integers.
+#: Up to this, float64 holds all integers exactly.
 EXACT = 2**53
-#: Units of time of the libraries: how many a day has, and their length in seconds.
+#: Units of time: their number in a day, and the seconds of each.
 TICKS = {unit: int(np.timedelta64(1, "D").astype(f"m8[{unit}]").astype(np.int64))
          for unit in ("ns", "us", "ms", "s", "D")}  # fmt: skip
 SECONDS = {unit: TICKS["s"] / count for unit, count in TICKS.items()}
@@ -28,8 +28,9 @@ SECONDS = {unit: TICKS["s"] / count for unit, count in TICKS.items()}
 def to_matrix(X: Any, exact: bool = False) -> np.ndarray:
     """Return X as a two-dimensional float array, NaN where missing; float32 stays float32.
 
-    Raises, with the place, for text, dates and anything else that is not a number; with ``exact``
-    also for integers that float64 cannot represent.
+    None, NaN, pandas' NA and polars' null are missing; float32 stays if every column is float32.
+    Text, dates, sparse matrices and other objects that are not numbers are refused with their
+    place; with ``exact`` also integers that float64 cannot hold.
 
     >>> to_matrix([[1, None], [True, 2.5]])
     array([[1. , nan],
@@ -71,7 +72,7 @@ def _floats_of_array(array: np.ndarray, given: str, exact: bool) -> np.ndarray:
 
 
 def _frame(X: Any) -> Any:
-    """Return X as a narwhals data frame; None if it is not a data frame."""
+    """Return X as a data frame of narwhals; None if it is no data frame."""
     try:
         frame = nw.from_native(X, eager_only=True, pass_through=True)
     except nw.exceptions.DuplicateError as error:
@@ -91,7 +92,7 @@ def table(X: Any) -> Any:
 
 
 def _array(X: Any, exact: bool) -> np.ndarray:
-    """Return an array, of objects if lists are ragged or NumPy may have rounded their entries."""
+    """Return an array, of objects if lists are ragged or contain rounded integers."""
     listed = isinstance(X, list | tuple)
     if listed and len({len(row) for row in X if hasattr(row, "__len__")}) > 1:
         return np.asarray(X, dtype=object)
@@ -101,14 +102,14 @@ def _array(X: Any, exact: bool) -> np.ndarray:
 
 
 def _refuse_rounded(X: np.ndarray) -> None:
-    """Raise if an array contains an integer that float64 cannot represent."""
+    """Raise if an array holds an integer that float64 cannot hold."""
     if X.dtype.kind in "iu" and X.ndim == 2:
         for row, column in np.argwhere((X > EXACT) | (X < -EXACT)):
             _check_exact([(row, int(X[row, column]))], int(column))
 
 
 def _check_exact(cells: Iterable[tuple[int, Any]], name: object) -> None:
-    """Raise if float64 cannot represent one of these cells, which come with their rows."""
+    """Raise if one of these pairs of row and cell would come back as another number."""
     for row, entry in cells:
         if isinstance(entry, Integral) and int(float(entry)) != entry:
             raise ValueError(
@@ -119,7 +120,7 @@ def _check_exact(cells: Iterable[tuple[int, Any]], name: object) -> None:
 
 
 def floats(column: Any, exact: bool = False) -> np.ndarray:
-    """Return a narwhals series of numbers or Booleans as floats with NaN."""
+    """Return a series of numbers or truth values as floats, NaN where missing."""
     if column.dtype == nw.Float32:
         return np.asarray(column.to_numpy(), dtype=np.float32)
     ends = (column.min(), column.max()) if column.dtype.is_integer() else ()
@@ -130,7 +131,7 @@ def floats(column: Any, exact: bool = False) -> np.ndarray:
 
 
 def _objects(column: np.ndarray, name: object, exact: bool) -> np.ndarray:
-    """Return a column of Python objects as floats; raise for the first that is not a number."""
+    """Return Python objects as floats; raise with the first that is not a number."""
     values = np.empty(len(column))
     for i, entry in enumerate(column):
         try:
@@ -149,13 +150,13 @@ def _objects(column: np.ndarray, name: object, exact: bool) -> np.ndarray:
 def _shown(entry: Any) -> str:
     try:
         return f"{entry!r:.60}"
-    except ValueError:  # Python does not print integers of thousands of digits
+    except ValueError:  # Python refuses to print so long an integer
         return "a number of thousands of digits"
 
 
 def _number(entry: Any) -> float:
     if isinstance(entry, str | bytes):
-        raise ValueError("text")  # "3" too, because it may not mean a number
+        raise ValueError("text")  # also "3"
     return float(entry)
 
 
@@ -165,18 +166,18 @@ def is_missing(entry: Any) -> bool:
 
 
 def present(series: Any) -> np.ndarray:
-    """Return which cells of a column are present: neither null, None, NA, NaT nor NaN."""
-    there = ~np.asarray(series.is_null().to_numpy(), dtype=bool)
-    return there & ~np.isnan(floats(series)) if series.dtype.is_float() else there
+    """Return the mask of observed cells of a series: neither null, None, NA, NaT nor NaN."""
+    mask = ~np.asarray(series.is_null().to_numpy(), dtype=bool)
+    return mask & ~np.isnan(floats(series)) if series.dtype.is_float() else mask
 
 
-def entries(series: Any, there: np.ndarray) -> list[Any]:
-    """Return the present cells as Python objects."""
-    return [cell for cell, ok in zip(series.to_list(), there, strict=True) if ok]
+def entries(series: Any, mask: np.ndarray) -> list[Any]:
+    """Return the observed cells as Python objects."""
+    return [cell for cell, ok in zip(series.to_list(), mask, strict=True) if ok]
 
 
 def key(level: Any) -> Any:
-    """Return the key of a category: itself if it is a plain value, else its text.
+    """Return a level as plain Python, or else as text.
 
     >>> import pandas as pd
     >>> key("a"), key(np.int64(3)), key(pd.Interval(0, 1))
@@ -187,8 +188,8 @@ def key(level: Any) -> Any:
     return level if isinstance(level, str | int | float | bool) else str(level)
 
 
-def ticks(series: Any, there: np.ndarray, unit: str) -> np.ndarray:
-    """Return present dates (in UTC) or durations as integers in a unit.
+def ticks(series: Any, mask: np.ndarray, unit: str) -> np.ndarray:
+    """Return observed dates (in UTC) or durations as integers in a unit.
 
     >>> import polars as pl
     >>> series = pl.Series(["1970-01-03"]).str.to_date()
@@ -196,46 +197,46 @@ def ticks(series: Any, there: np.ndarray, unit: str) -> np.ndarray:
     array([2])
     """
     letters = "m8" if series.dtype == nw.Duration else "M8"
-    own = series[np.flatnonzero(there).tolist()].to_numpy()
+    own = series[np.flatnonzero(mask).tolist()].to_numpy()
     exact = np.asarray(own).astype(f"{letters}[{unit_of(series)}]")
     return exact.astype(f"{letters}[{unit}]").astype(np.int64)
 
 
 def unit_of(series: Any) -> str:
-    """Return the unit in which a column counts dates or durations."""
+    """Return the unit of a series of dates or durations."""
     return "D" if series.dtype == nw.Date else str(series.dtype.time_unit)
 
 
 def zone_of(series: Any) -> str | None:
-    """Return the time zone of a column."""
+    """Return the time zone of a series."""
     return getattr(series.dtype, "time_zone", None)
 
 
 def categories(series: Any) -> list[Any] | None:
-    """Return the categories of a column's dtype, in order; None if it has none."""
+    """Return the categories of a series' dtype in their order; None if it has none."""
     if series.dtype not in (nw.Categorical, nw.Enum):
         return None
     if series.implementation.is_polars() and series.dtype == nw.Categorical:
-        return None  # they belong to the process, not to the column
+        return None  # they are global
     if series.implementation.is_pandas_like() and not hasattr(series.to_native(), "cat"):
         return None  # a dictionary of pyarrow inside pandas
     return list(series.cat.get_categories().to_list())
 
 
 def with_categories(series: Any, lacking: list[Any]) -> Any:
-    """Return a column with categories added to its dtype."""
+    """Return a series whose dtype has these categories too."""
     if lacking and series.implementation.is_polars():
         raise ValueError(
             f"Column {series.name!r} has to be completed by {lacking[0]!r}, which is not among the "
-            "categories of its Enum; give it those of the table that was fitted."
+            "categories of its Enum; use the Enum of the table that was fitted."
         )
-    if lacking and series.implementation.is_pandas_like():  # a dictionary of pyarrow just grows
+    if lacking and series.implementation.is_pandas_like():  # dictionaries of pyarrow grow on demand
         return nw.from_native(series.to_native().cat.add_categories(lacking), series_only=True)
     return series
 
 
 def with_cells(series: Any, rows: np.ndarray, values: Any) -> Any:
-    """Return a series with other cells in some rows, taken from one with these cells behind it."""
+    """Return a series with some rows replaced by values; the dtype stays."""
     native, library = series.to_native(), nw.get_native_namespace(series)
     if series.implementation.is_pyarrow():
         made = library.array(values, type=native.type)
@@ -255,10 +256,10 @@ def with_cells(series: Any, rows: np.ndarray, values: Any) -> Any:
 def find_missing(
     X: np.ndarray, missing_values: float, largest: float = np.finfo(np.float64).max
 ) -> np.ndarray:
-    """Return True where an entry is observed.
+    """Return the mask of observed entries.
 
-    NaN and ``missing_values``, if that is another number, are missing; infinities and numbers
-    beyond ``largest`` are refused.
+    NaN and the number ``missing_values`` are missing; infinities and numbers beyond ``largest`` are
+    refused.
 
     >>> find_missing(np.array([[1.0, np.nan, -9.0]]), -9)
     array([[ True, False, False]])
@@ -273,8 +274,8 @@ def find_missing(
 
 
 def _refuse_large(X: np.ndarray, mask: np.ndarray, largest: float) -> None:
-    """Raise for the first observed entry that is infinite, or else too large."""
-    if not np.any((np.abs(X) > largest) & mask):  # a number that stands for a missing entry
+    """Raise with the first observed entry that is infinite, or else too large."""
+    if not np.any((np.abs(X) > largest) & mask):  # missing_values is large
         return
     infinite = np.argwhere(np.isinf(X) & mask)
     if len(infinite):
@@ -292,7 +293,7 @@ def _refuse_large(X: np.ndarray, mask: np.ndarray, largest: float) -> None:
 
 
 def like_input(result: np.ndarray, X: Any, names: Any) -> Any:
-    """Return a matrix as a table or array like X: same library, index and device.
+    """Return a matrix as a table or array like X: of the same library, index and device.
 
     >>> import polars as pl
     >>> like_input(np.ones((1, 2)), pl.DataFrame({"a": [0], "b": [0]}), ["a", "b"]).columns
@@ -304,13 +305,13 @@ def like_input(result: np.ndarray, X: Any, names: Any) -> Any:
     if frame is None:
         return result
     library = nw.get_native_namespace(frame)
-    if frame.implementation.is_pandas_like():  # whose names need not be text
+    if frame.implementation.is_pandas_like():  # names may be any object
         return library.DataFrame(result, index=nw.maybe_get_index(frame), columns=names)
     return nw.to_native(nw.from_numpy(result, list(names), backend=library))
 
 
 def with_columns(frame: Any, columns: list[Any]) -> Any:
-    """Return a table of the user's library with new columns, and the index of pandas."""
+    """Return a native data frame with columns replaced by these; index and attributes stay."""
     if not frame.implementation.is_pandas_like():
         return frame.select(*columns).to_native()
     places = [frame.columns.index(column.name) for column in columns]

@@ -1,7 +1,7 @@
-"""Saving and loading fitted estimators by skops, without pickle, so that a file cannot run code.
+"""Saving and loading fitted estimators by skops, without pickle: loading a file runs no code.
 
 A model file is a zip archive of skops with a label, which is read before anything else: the format,
-and the versions of polycomplete and of the libraries that wrote the file.
+and the versions of polycomplete, NumPy and scikit-learn that wrote it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from polycomplete.io.atomic import written_whole
 
 __all__ = ["FORMAT", "ModelFileError", "dumps", "load", "save"]
 
-#: Incremented whenever older files can no longer be read.
+#: Incremented when older files can no longer be read.
 FORMAT = 2
 LABEL = "polycomplete.json"
-#: Types that are allowed besides those of this library and those that skops trusts.
+#: Types that are safe to load, in addition to the classes of this library and those of skops.
 OTHERS = {
     "numpy.dtype",
     "sklearn.impute._iterative.IterativeImputer",
@@ -36,7 +36,7 @@ OTHERS = {
 
 
 class ModelFileError(ValueError):
-    """A file that is not, or no longer, a model that this version can load.
+    """A file is not a model that this version can load.
 
     Examples
     --------
@@ -48,15 +48,14 @@ class ModelFileError(ValueError):
 def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     """Save a fitted estimator into a file.
 
-    The file contains no code, and is written completely or not at all. A loaded estimator gives the
-    same answers to the last bit.
+    The file holds numbers and names, no code. A loaded estimator gives bit-identical results.
 
     Parameters
     ----------
     estimator : estimator
         A completer, clusterer or any other estimator of this library, or a scikit-learn imputer.
     path : str or path
-        The file; an existing one is replaced.
+        Name of the file; an existing file is replaced.
 
     Returns
     -------
@@ -95,19 +94,19 @@ def dumps(estimator: Any) -> bytes:
     >>> dumps(LRMC())[:2]
     b'PK'
     """
-    skops = _skops()
+    skops, name = _skops(), type(estimator).__name__
     try:
         data = skops.dumps(estimator)
         foreign = _foreign(skops.get_untrusted_types(data=data))
     except Exception as error:
         raise ModelFileError(
-            f"This {type(estimator).__name__} contains something that cannot be saved ({error}); "
-            "remove functions and objects of your own."
+            f"This {name} holds something that cannot be saved ({error}); remove functions and "
+            "objects of your own."
         ) from error
     if foreign:
         raise ModelFileError(
-            f"This {type(estimator).__name__} contains {', '.join(foreign)}, which is not safe to "
-            "load and is not saved; choose another method, or remove objects of your own."
+            f"This {name} holds {', '.join(foreign)}, which is not safe to load and is not saved; "
+            "choose another method, or remove objects of your own."
         )
     content = io.BytesIO(data)
     with zipfile.ZipFile(content, "a") as archive:
@@ -126,18 +125,18 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        As it was when it was saved.
+        The estimator that was saved.
 
     Raises
     ------
     ModelFileError
-        If the file is not a model, is damaged, has another format, or contains a type that is not
-        safe to load. No code of the file is run.
+        If the file is not a model, damaged, of another format, or holds a type that is not safe to
+        load. No code of it has been run.
 
     Warns
     -----
     UserWarning
-        If it was saved with another version (in its first two numbers) of polycomplete, NumPy or
+        If it was saved with another release (the first two numbers) of polycomplete, NumPy or
         scikit-learn.
 
     Examples
@@ -150,7 +149,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     LRMC()
     >>> folder.cleanup()
     """
-    with open(path, "rb") as file:  # another file may be endless
+    with open(path, "rb") as file:  # other files may be endless
         start = file.read(2)
         data = start + file.read() if start == b"PK" else b""
     _warn_of_versions(path, _checked_label(path, data))
@@ -178,7 +177,7 @@ def _skops() -> ModuleType:
 
 
 def _versions() -> dict[str, str]:
-    """Return the versions on which the answers of a model depend."""
+    """Return the versions that the results of a model depend on."""
     libraries = {name: version(name) for name in ("numpy", "scikit-learn")}
     return {"polycomplete": __version__} | libraries
 
@@ -188,7 +187,7 @@ def _label(estimator: Any) -> dict[str, Any]:
 
 
 def _checked_label(path: str | os.PathLike[str], data: bytes) -> dict[str, str]:
-    """Return the versions that wrote a file; raise if it is not a model of a known format."""
+    """Return the versions that wrote a file; raise if it is not a model of this format."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if sum(member.file_size for member in archive.infolist()) > len(data):
@@ -200,7 +199,7 @@ def _checked_label(path: str | os.PathLike[str], data: bytes) -> dict[str, str]:
         raise ModelFileError(
             f"{path} is not a model of polycomplete; name a file that polycomplete saved."
         ) from None
-    except Exception:  # each kind of damage raises another error
+    except Exception:  # damaged archives raise all kinds of errors
         raise ModelFileError(
             f"{path} is {'damaged or cut short' if data else 'not a model file'}; "
             "name a file that polycomplete saved."
@@ -215,30 +214,26 @@ def _checked_label(path: str | os.PathLike[str], data: bytes) -> dict[str, str]:
 
 
 def _warn_of_versions(path: str | os.PathLike[str], saved: dict[str, str]) -> None:
-    """Warn if the first two numbers of a version differ from those installed."""
+    """Warn if a release differs from that of this installation."""
     here = _versions()
-    others = [name for name in here if _release(saved.get(name, "")) != _release(here[name])]
+    others = [name for name, version in here.items()
+              if saved.get(name, "").split(".")[:2] != version.split(".")[:2]]  # fmt: skip
     if others:
         old = ", ".join(f"{name} {saved.get(name, '?')}" for name in others)
         new = ", ".join(f"{name} {here[name]}" for name in others)
-        warnings.warn(
-            f"{path} was saved with {old}, and this is {new}: its answers may differ; fit the "
-            "model again, or install the versions it was saved with.",
-            UserWarning,
-            stacklevel=3,
+        message = (
+            f"{path} was saved with {old}, and this is {new}: its results may differ; refit the "
+            "model, or install what it was saved with."
         )
-
-
-def _release(written: str) -> list[str]:
-    return written.split(".")[:2]
+        warnings.warn(message, UserWarning, stacklevel=3)
 
 
 def _probe(estimator: Any, size: int) -> None:
-    """Raise if the parts of a model are inconsistent, by completing a few cells."""
+    """Raise if the parts of a model do not fit together, by completing a few cells."""
     columns = getattr(estimator, "n_features_in_", 0)
     if not 0 <= columns <= size:
         raise ValueError(f"it has {columns} columns")
-    # A missing device is not a fault of the file.
+    # This machine may lack the device of the model.
     with warnings.catch_warnings(), suppress(ImportError, RuntimeError):
         warnings.simplefilter("ignore")
         if hasattr(estimator, "_probe"):
@@ -251,7 +246,7 @@ def _foreign(types: list[str]) -> list[str]:
 
 
 def _is_own(name: str) -> bool:
-    """Return whether a name is that of a class defined, not only imported, by this library."""
+    """Return whether this library defines, and not only imports, a class of this name."""
     module, _, short = name.rpartition(".")
     if module.partition(".")[0] != "polycomplete":
         return False
@@ -262,7 +257,7 @@ def _is_own(name: str) -> bool:
 
 
 class Savable:
-    """An estimator that can be saved into a file."""
+    """An estimator that can be saved."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the estimator into a file, which :func:`polycomplete.load` reads.
@@ -270,6 +265,6 @@ class Savable:
         Parameters
         ----------
         path : str or path
-            The file; an existing one is replaced.
+            Name of the file; an existing file is replaced.
         """
         save(self, path)

@@ -1,4 +1,4 @@
-"""The command line: its entry point. What the commands do is in ``commands``."""
+"""The entry point of the command line. The commands are in ``commands``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import NoReturn
 
 def main() -> None:
     """Run the command line; end the process with one of the exit codes of the manual."""
-    _ready_streams()
+    _prepare_streams()
     try:
         from polycomplete.cli.app import app
 
-        with _stoppable():
+        with _cleaning_up_on_signals():
             app()
     except ModuleNotFoundError as error:
         library = (error.name or "").split(".")[0]
@@ -28,40 +28,38 @@ def main() -> None:
             "python -m pip install 'polycomplete[cli]'.\n"
         )
         raise SystemExit(1) from None
-    except KeyboardInterrupt:  # before or after a command: there is nothing to say
+    except KeyboardInterrupt:  # before or after a command
         raise SystemExit(128 + signal.SIGINT) from None
 
 
-def _ready_streams() -> None:
-    """Replace closed streams by the null device, and letters that standard output lacks."""
-    for name, mode, flag in (
-        ("stdin", "r", os.O_RDONLY),
-        ("stdout", "w", os.O_RDONLY),  # a result that cannot be written is an error
-        ("stderr", "w", os.O_WRONLY),
-    ):
+def _prepare_streams() -> None:
+    """Replace closed streams by the null device, and characters that standard output lacks."""
+    # Writing a result to a closed standard output must be an error: it is open for reading only.
+    for name, flag in ("stdin", os.O_RDONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY):
         if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
             setattr(sys, name, os.fdopen(os.open(os.devnull, flag), mode, closefd=False))
     if getattr(sys.stdout, "errors", "") == "strict":
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
 
 
 @contextmanager
-def _stoppable() -> Iterator[None]:
-    """Let a program that is told to end do so as after an error: without leaving files behind."""
+def _cleaning_up_on_signals() -> Iterator[None]:
+    """End on SIGTERM and SIGHUP as on an error, so that no temporary files stay behind."""
 
     def stop(number: int, _: object) -> NoReturn:
-        signal.signal(number, signal.SIG_DFL)  # the second time at once
+        signal.signal(number, signal.SIG_DFL)  # a second signal ends the process at once
         raise SystemExit(128 + number)
 
-    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    # Who ignores a signal, as nohup does, means it.
-    heard = [number for number in known if signal.getsignal(number) == signal.SIG_DFL]
-    if current_thread() is not main_thread():
-        heard = []
-    for number in heard:
+    numbers = []
+    if current_thread() is main_thread():
+        known = (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP"))
+        # A signal that is ignored, as under nohup, stays ignored.
+        numbers = [one for one in known if one and signal.getsignal(one) == signal.SIG_DFL]
+    for number in numbers:
         signal.signal(number, stop)
     try:
         yield
     finally:
-        for number in heard:
+        for number in numbers:
             signal.signal(number, signal.SIG_DFL)

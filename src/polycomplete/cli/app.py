@@ -1,4 +1,4 @@
-"""The program: its commands, the options that all of them share, and what happens on failure."""
+"""The program: its commands, the options that they share, and what happens on failure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand
 
 from polycomplete._version import __version__
-from polycomplete.cli.commands import apply, check, classify, cluster, compare, complete
+from polycomplete.cli import commands
 from polycomplete.cli.console import INTERRUPTED, Console, code_of, one_line
 from polycomplete.io.atomic import STANDARD_OUTPUT
 from polycomplete.io.table import ReadOptions
@@ -33,7 +33,7 @@ def _program(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
     verbose: Annotated[bool, typer.Option(
-        "--verbose", help="With --version: all that a bug report should say.")] = False,
+        "--verbose", help="With --version: everything that a bug report needs.")] = False,
 ) -> None:  # fmt: skip
     """Fill in the missing cells of tables whose rows lie on curved surfaces."""
     if version and verbose:
@@ -48,34 +48,34 @@ def _program(
         raise typer.Exit
 
 
-_reading = partial(typer.Option, rich_help_panel="How to read the table")
-_saying = partial(typer.Option, rich_help_panel="What is said")
+_reading = partial(typer.Option, rich_help_panel="Reading the table")
+_output = partial(typer.Option, rich_help_panel="Messages")
 
 
 def _shared(
-    missing: Annotated[list[str] | None, _reading(
-        "--missing", metavar="TEXT",
-        help="Text or number that stands for a missing cell, besides the usual (nothing, NA, N/A, "
-        "NaN, NULL, ?, -, --, .). May be given several times.")] = None,
-    delimiter: Annotated[str | None, _reading(metavar="LETTER",
-        help="What stands between cells, by default what suits the file; tab is a tab.")] = None,
-    encoding: Annotated[str, _reading(metavar="NAME",
-        help="How the letters of a text file are encoded.")] = "utf-8",
-    decimal: Annotated[str, _reading(metavar="LETTER", help="What stands before decimals.")] = ".",
+    missing: Annotated[list[str] | None, _reading("--missing", metavar="TEXT",
+        help="Text or number that stands for a missing cell, in addition to nothing, NA, N/A, "
+        "NaN, NULL, ?, -, -- and a single dot. May be given several times.")] = None,
+    delimiter: Annotated[str | None, _reading(metavar="CHARACTER",
+        help="Character between cells, or tab; by default the one that fits the file.")] = None,
+    encoding: Annotated[str, _reading(metavar="NAME", help="Encoding of a text file.")] = "utf-8",
+    decimal: Annotated[str, _reading(metavar="CHARACTER", help="Decimal separator.")] = ".",
     header: Annotated[bool, _reading(
         help="Whether a text file begins with the names of its columns.")] = True,
     sheet: Annotated[str | None, _reading(metavar="NAME",
-        help="The sheet of an Excel file; the first by default.")] = None,
+        help="Sheet of an Excel file; the first by default.")] = None,
     variable: Annotated[str | None, _reading(metavar="NAME",
-        help="The array of a .mat or .npz file; by default the only one, or X.")] = None,
-    quiet: Annotated[bool, _saying("--quiet", "-q", help="Only errors and results.")] = False,
-    json: Annotated[bool, _saying("--json", help="The result as JSON on standard output.")] = False,
-    debug: Annotated[bool, _saying("--debug", help="Show where an error arose.")] = False,
+        help="Array of a .mat or .npz file; by default the only one, or X.")] = None,
+    quiet: Annotated[bool, _output("--quiet", "-q", help="Only errors and results.")] = False,
+    json: Annotated[bool, _output("--json", help="The result as JSON on standard output.")] = False,
+    debug: Annotated[bool, _output("--debug", help="Show the traceback of an error.")] = False,
 ) -> tuple[Console, ReadOptions]:  # fmt: skip
-    """Return what the options of every command stand for: how to talk, and how to read a table."""
+    """Return the console and the read options that the options of every command stand for."""
     delimiter = "\t" if delimiter in ("tab", r"\t") else delimiter
-    how = ReadOptions(delimiter, tuple(missing or ()), encoding, decimal, header, sheet, variable)
-    return Console(quiet, json, debug), how
+    options = ReadOptions(
+        delimiter, tuple(missing or ()), encoding, decimal, header, sheet, variable
+    )
+    return Console(quiet, json, debug), options
 
 
 def _parameters_of(function: Any) -> list[Any]:
@@ -85,10 +85,7 @@ def _parameters_of(function: Any) -> list[Any]:
 
 
 class Command(TyperCommand):
-    """A command that takes the shared options too: its ``context.obj`` is a session with them.
-
-    Where it fails, its error becomes one line and an exit code.
-    """
+    """A command with the shared options, a session of them as ``context.obj``, and short errors."""
 
     shared = _parameters_of(_shared)
 
@@ -98,11 +95,15 @@ class Command(TyperCommand):
 
     def invoke(self, context: Any) -> None:
         """Run the command."""
-        console, how = _shared(**{one.name: context.params.pop(one.name) for one in self.shared})
-        with _failing_in_one_line(console), _noting(console):
-            from polycomplete.cli.session import Session  # not for the help: it takes a while
+        console, options = _shared(
+            **{one.name: context.params.pop(one.name) for one in self.shared}
+        )
+        with _failing_in_one_line(console), warnings.catch_warnings():
+            from polycomplete.cli.session import Session  # slow to load, and not for the help
 
-            context.obj = Session(console, how)
+            warnings.simplefilter("always")
+            warnings.showwarning = console.note_warning
+            context.obj = Session(console, options)
             super().invoke(context)
 
 
@@ -114,7 +115,7 @@ def _failing_in_one_line(console: Console) -> Iterator[None]:
     except KeyboardInterrupt:
         console.interrupted()
         raise typer.Exit(INTERRUPTED) from None
-    except BrokenPipeError:  # whoever read our output has seen enough
+    except BrokenPipeError:  # the reader of our output, such as head, has ended
         _drop_output()
         raise typer.Exit(0) from None
     except Exception as error:
@@ -127,24 +128,12 @@ def _failing_in_one_line(console: Console) -> Iterator[None]:
 
 
 def _drop_output() -> None:
-    """Forget what could not be written: Python would try again in the end."""
+    """Discard what could not be written: Python would try again on exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-@contextmanager
-def _noting(console: Console) -> Iterator[None]:
-    """Say what the library warns of as notes, each once."""
-
-    def note(message: Warning | str, *_: Any, **__: Any) -> None:
-        text = " ".join(str(message).split())
-        if text not in console.notes:
-            console.note(text)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        warnings.showwarning = note
-        yield
-
-
-for function in (complete, apply, check, compare, classify, cluster):
-    app.command(cls=Command)(function)
+for function in (
+    commands.complete, commands.apply_model, commands.check,
+    commands.compare, commands.classify, commands.cluster,
+):  # fmt: skip
+    app.command(function.__name__.removesuffix("_model"), cls=Command)(function)

@@ -1,7 +1,7 @@
-"""The commands: what each takes, and what it does in which order.
+"""The commands: their options, and the steps of each.
 
-The docstrings are their help. This file is loaded when the program starts, and loads nothing heavy
-itself: what a command needs it imports when it runs, what takes a second when the table is read.
+The docstrings are their help. This file is loaded when the program starts: each command imports
+what it needs when it runs, and what is slow to load once the table is read.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typer import Argument, Option
 
 from polycomplete._optional import need
 from polycomplete.cli.console import MISUSED, CommandError
-from polycomplete.io.atomic import written_whole
 from polycomplete.io.table import ReadOptions
 
 if TYPE_CHECKING:
     from polycomplete.cli.session import Session
+    from polycomplete.report import Report
 
-#: The names of :mod:`polycomplete.methods`, here too because that one takes a second to load.
+#: The names of :mod:`polycomplete.methods`, repeated here because loading that takes a second.
 MethodName = Literal[
     "pmc-w", "pmc-s", "nlmc", "vmc-2", "vmc-3", "kfmc", "ladmc", "srmc", "lrmc",
     "pmc-w-paper", "pmc-s-paper", "nlmc-paper", "lrmc-paper",
@@ -34,7 +34,7 @@ METHODS: tuple[str, ...] = get_args(MethodName)
 
 
 def _methods(text: str) -> list[str]:
-    """Return the methods that are named with commas between them, or all."""
+    """Return the methods in a list with commas, or all."""
     names = [name.strip() for name in text.lower().split(",")]
     odd = sorted({*names} - {*METHODS, "all"})
     if odd:
@@ -47,41 +47,43 @@ Source = Annotated[str, Argument(metavar="TABLE",
     help="The table: .csv, .tsv, .parquet, .arrow, .feather, .xlsx, .npy, .npz or .mat; "
     "- is standard input.")]  # fmt: skip
 Output = Annotated[str | None, Option("--output", "-o", metavar="FILE",
-    help="Where to write it; - is standard output. By default beside the table.")]  # fmt: skip
+    help="Where to write the result; - is standard output. By default beside the table.",
+)]  # fmt: skip
 Method = Annotated[MethodName, Option(metavar="NAME", case_sensitive=False,
-    help="Which method completes it, by its name in polycomplete.methods.")]  # fmt: skip
+    help="The method, by its name in polycomplete.methods.")]  # fmt: skip
 Ids = Annotated[list[str] | None, Option("--id", metavar="COLUMN",
     help="A column to leave alone: neither used nor completed. May be given several times.",
 )]  # fmt: skip
-Seed = Annotated[int, Option(min=0, help="Everything random follows from it.")]
-Force = Annotated[bool, Option("--force", "-f", help="Replace files that exist already.")]
-Rows = Annotated[int, Option(min=10, help="Try methods on so many rows at most, drawn at random.")]
+Seed = Annotated[int, Option(min=0, help="Seed of all random choices.")]
+Force = Annotated[bool, Option("--force", "-f", help="Replace existing files.")]
+Rows = Annotated[int, Option(min=10, help="Maximum number of rows to try methods on, a random "
+    "sample.")]  # fmt: skip
 
 # Of complete and apply
 _folders = partial(Option, rich_help_panel="Folders of Parquet files")
 ReportFile = Annotated[str | None, Option("--report", metavar="FILE",
-    help="Write a report too: a page (.html), JSON (.json) or text (.txt).")]  # fmt: skip
+    help="Write a report: a page (.html), JSON (.json) or text (.txt).")]  # fmt: skip
 ModelFile = Annotated[str | None, Option("--save", metavar="FILE",
-    help="Keep the model in this file, for the command apply.")]  # fmt: skip
-Workers = Annotated[int | None, _folders(min=1, help="Processes on this machine.")]
+    help="Save the model in this file, for the command apply.")]  # fmt: skip
+Workers = Annotated[int | None, _folders(min=1, help="Number of processes on this machine.")]
 Scheduler = Annotated[str | None, _folders(metavar="ADDRESS",
-    help="The Dask cluster to work on; its workers must see both folders.")]  # fmt: skip
-Model = Annotated[str, Argument(metavar="MODEL", help="A file that complete --save has written.")]
+    help="A Dask cluster to work on; its workers must see both folders.")]  # fmt: skip
+Model = Annotated[str, Argument(metavar="MODEL", help="A file written by complete --save.")]
 
 # Of compare
 Methods = Annotated[str, Option(metavar="NAMES", callback=_methods,
-    help="Names of methods with commas between them; all for all of them.")]  # fmt: skip
-Share = Annotated[float, Option(min=0.001, max=0.9, help="Share of the cells to hide.")]
-Repeats = Annotated[int, Option(min=1, help="How often to hide and complete.")]
+    help="Names of methods with commas between them, or all.")]  # fmt: skip
+Share = Annotated[float, Option(min=0.001, max=0.9, help="Share of the cells to hold out.")]
+Repeats = Annotated[int, Option(min=1, help="Number of holdouts.")]
 
 # Of classify and cluster
 Target = Annotated[str, Option(metavar="COLUMN",
-    help="The column of labels; its missing cells are found.")]  # fmt: skip
+    help="The column of labels, whose missing cells are filled in.")]  # fmt: skip
 Confidence = Annotated[str | None, Option(metavar="COLUMN",
-    help="Add a column of this name: the probability of each label that was found.")]  # fmt: skip
+    help="Add a column of this name with the probability of each label filled in.")]  # fmt: skip
 Clusters = Annotated[int | None, Option("--clusters", "-k", min=2,
-    help="How many clusters; found from the data by default.")]  # fmt: skip
-Column = Annotated[str, Option(metavar="NAME", help="What the new column is called.")]
+    help="Number of clusters; found from the data by default.")]  # fmt: skip
+Column = Annotated[str, Option(metavar="NAME", help="Name of the new column.")]
 
 
 def complete(
@@ -99,8 +101,8 @@ def complete(
 ) -> None:
     """Fill in the missing cells of a table.
 
-    Cells that are there stay as they are, in text files to the letter. The result is written whole
-    or not at all.
+    Observed cells stay as they are, in text files to the letter. The result is written whole or
+    not at all.
 
     \b
     Examples:
@@ -115,10 +117,10 @@ def complete(
     job: Session = context.obj
     cluster: dict[str, Any] = {"workers": workers, "scheduler": scheduler}
     if os.path.isdir(table):
-        _refuse("do not go with folders", id=ids, force=force, report=report)
+        _refuse("are not for folders", id=ids, force=force, report=report)
         _complete_folder(job, table, output, method, save, seed, **cluster)
         return
-    _refuse("go with folders only", **cluster)
+    _refuse("are for folders only", **cluster)
     output = job.check_output(table, output, "complete", report, save, force=force)
     _check_possible(method, report, save)
     given = job.read(table, ids)
@@ -126,31 +128,32 @@ def complete(
     missing = session.count_missing(given.frame[frame.columns])
     if not missing:
         job.note("nothing is missing in the columns used; the table is written as it is.")
-    # Where nothing is missing and nothing is kept, the cheapest method gives the same.
+    # With nothing missing and nothing to keep, the cheapest method gives the same result.
     estimator = models.completer_of(method if missing or save or report else "mean", seed)
     with job.console.working(f"completing {missing} cells by {method}"):
         made = given.completed(estimator.fit_transform(frame))
-    # All is made before anything is written: a run that fails leaves nothing half done.
+    # Table and model are made before either is written: a failed run leaves no files behind.
     model = models.persistence.dumps(estimator) if save else b""
-    said, facts, page = _reported(job, estimator, made, method, report)
+    about = _reported(job, estimator, made, method)
     job.write(made, output, force, save, model)
-    if report and page:
+    if report and about:
         with job.console.only_noting("the report"):
-            with written_whole(report, force=force) as file:
-                file.write(page)
+            about.write(report)
             job.console.wrote("report", report)
-    job.done(said, facts | {"method": method, "seed": seed})
+    text = f"Completed {given.name} by {method} in {job.console.seconds:.1f} s."
+    facts = _facts(about.summary) if about else {}
+    job.done(about.text() if about else text, facts | {"method": method, "seed": seed})
 
 
 def _refuse(why: str, **options: object) -> None:
-    """Raise where options were given that would be ignored."""
+    """Raise if options were given that would be ignored."""
     given = [f"--{name}" for name, value in options.items() if value]
     if given:
         raise CommandError(f"These options {why}: {', '.join(given)}.", MISUSED)
 
 
 def _check_possible(method: str, report: str | None, save: str | None) -> None:
-    """Raise now where report or model could not be made in the end."""
+    """Raise now if report or model could not be written later."""
     kind = os.path.splitext(report or "")[1].lower()
     if report and kind not in (".html", ".htm", ".json", ".txt"):
         raise CommandError(f"{report} must end with .html, .json or .txt.", MISUSED)
@@ -162,29 +165,26 @@ def _check_possible(method: str, report: str | None, save: str | None) -> None:
         raise CommandError("The trees of forest cannot be saved; choose another method.", MISUSED)
 
 
-def _reported(
-    job: Session, estimator: Any, made: Any, method: str, path: str | None
-) -> tuple[str, dict[str, Any], bytes]:
-    """Return what is said in the end, its facts, and the content of the report if one is wanted."""
-    text, facts, page = f"Completed {job.table.name} by {method}", {}, b""
-    text += f" in {job.console.seconds:.1f} s."
+def _reported(job: Session, estimator: Any, made: Any, method: str) -> Report | None:
+    """Return the report of a completion; None, with a note, if that fails."""
     with job.console.only_noting("the report"):
         from polycomplete.report import Report
 
         word, labels = job.rows()
-        report = Report(
+        return Report(
             estimator, job.table.frame, made.frame, method=method, seconds=job.console.seconds,
             command=shlex.join(["polycomplete", *sys.argv[1:]]), row_word=word, row_labels=labels,
         )  # fmt: skip
-        summary, text = report.summary, report.text()
-        counts = ("missing", "missing_share", "complete_rows", "tiles")
-        facts = {name: n for name, n in summary["table"].items() if name not in counts}
-        trust = ("expected_error", "wrong_labels", "fallback_columns")
-        loose = summary["undetermined_rows"]
-        facts |= {name: summary[name] for name in trust}
-        facts |= {"undetermined_rows": loose and loose["count"]}
-        page = report.render(path).encode("utf-8") if path else b""
-    return text, facts, page
+    return None
+
+
+def _facts(summary: dict[str, Any]) -> dict[str, Any]:
+    """Return the parts of a report's summary that the result as JSON has."""
+    left_out = ("missing", "missing_share", "complete_rows", "tiles")
+    facts = {name: n for name, n in summary["table"].items() if name not in left_out}
+    trust = ("expected_error", "wrong_labels", "fallback_columns")
+    undetermined = (summary["undetermined_rows"] or {}).get("count")
+    return facts | {name: summary[name] for name in trust} | {"undetermined_rows": undetermined}
 
 
 def _complete_folder(
@@ -205,21 +205,17 @@ def _complete_folder(
     if save:
         models.persistence.save(estimator, save)
         job.console.wrote("model", save)
-    said = f"Completed the files of {folder} by {method} in {job.console.seconds:.1f} s."
-    job.console.done(said, {"input": folder, "method": method, "seed": seed})
+    sentence = f"Completed the files of {folder} by {method} in {job.console.seconds:.1f} s."
+    job.console.done(sentence, {"input": folder, "method": method, "seed": seed})
 
 
-def apply(
-    context: typer.Context,
-    model: Model,
-    table: Source,
-    output: Output = None,
-    force: Force = False,
+def apply_model(
+    context: typer.Context, model: Model, table: Source, output: Output = None, force: Force = False
 ) -> None:
-    """Complete new rows by a saved model, without fitting it again.
+    """Complete new rows by a saved model, without refitting.
 
-    Each row is completed by itself: the answer does not depend on the other rows. Columns that the
-    model does not know are left alone.
+    Each row is completed independently of the others. Columns that the model does not know are
+    left alone.
 
     \b
     Examples:
@@ -232,29 +228,29 @@ def apply(
     output = job.check_output(table, output, "complete", force=force, model=model)
     given = job.read(table)
     estimator = models.load_model(model)
-    columns = models.as_fitted(job, estimator, model)
+    columns = models.columns_for(estimator, job, model)
     job.table = given = replace(given, frame=given.frame.with_columns(columns))
     frame = job.seen([column.name for column in columns])
     missing = session.count_missing(given.frame)
     with job.console.working(f"completing {missing} cells", len(frame)) as step:
-        made = given.completed(models.transform(estimator, frame, step))
+        made = given.completed(models.transform_blocks(estimator, frame, step))
     job.write(made, output, force)
     left, seconds = session.count_missing(made.frame), job.console.seconds
     where = ", ".join(column.name for column in made.frame if column.null_count())
-    said = f"Completed {missing - left} cells of {len(frame)} rows in {seconds:.1f} s"
-    said += f"; {left} are still missing, in {where}." if left else "."
+    sentence = f"Completed {missing - left} cells of {len(frame)} rows in {seconds:.1f} s"
+    sentence += f"; {left} are still missing, in {where}." if left else "."
     counts = {"rows": len(frame), "completed": missing - left, "still_missing": left}
-    job.done(said, {"model": model} | counts)
+    job.done(sentence, {"model": model} | counts)
 
 
 def check(
     context: typer.Context, table: Source, rows: Rows = 300, ids: Ids = None, seed: Seed = 0
 ) -> None:
-    """Look at a table before completing it.
+    """Inspect a table before completing it.
 
-    Says what is missing, by column, by row and together; which rows are too empty; how many
-    dimensions the rows seem to have; what error to expect, from cells that are hidden and
-    completed; and which method to take.
+    Shows what is missing, by column, by row and together; which rows have too few cells; the
+    intrinsic dimension of the rows; the error to expect, on held-out cells; and which method to
+    use.
 
     \b
     Examples:
@@ -268,12 +264,12 @@ def check(
     given = job.read(table, ids)
     used = job.usable()
     completed = job.sample(used, rows, seed)
-    from polycomplete.cli import trials  # a second: only when the table is a table
+    from polycomplete.cli import trials  # slow to load
 
     found: dict[str, Any] = {"holdout": [], "recommended": None}
     if session.count_missing(given.frame[used]):
         found, completed = trials.recommend(completed, seed, job.console)
-        words = [word for name in job.ids for word in ("--id", name)] + _words(job.how)
+        words = [word for name in job.ids for word in ("--id", name)] + _words(job.options)
         words += ["--method", found["recommended"]["method"]]
         command = ["polycomplete", "complete", table, *words]
         found["recommended"]["command"] = shlex.join(command)
@@ -282,14 +278,14 @@ def check(
     job.console.result(facts, *trials.shown_check(facts))
 
 
-def _words(how: ReadOptions) -> list[str]:
-    """Return the words of a command line that reads a table likewise, but for the defaults."""
-    words = [word for text in how.missing for word in ("--missing", text)]
+def _words(options: ReadOptions) -> list[str]:
+    """Return read options as words of a command line, without defaults."""
+    words = [word for text in options.missing for word in ("--missing", text)]
     for name in ("delimiter", "encoding", "decimal", "sheet", "variable"):
-        value = getattr(how, name)
+        value = getattr(options, name)
         if value != getattr(ReadOptions, name):
             words += [f"--{name}", "tab" if value == "\t" else value]
-    return words if how.header else [*words, "--no-header"]
+    return words if options.header else [*words, "--no-header"]
 
 
 def compare(
@@ -302,11 +298,11 @@ def compare(
     ids: Ids = None,
     seed: Seed = 0,
 ) -> None:
-    """Rank methods on your own table, those of scikit-learn included.
+    """Rank methods on your own table, including those of scikit-learn.
 
-    A share of the cells that are there is hidden, each method completes the table, and what comes
-    back is compared with what was hidden. Numbers count by their error in units of the column's
-    spread (1 is about what the mean gives), texts by the share that is wrong.
+    A share of the observed cells is held out, each method completes the table, and the held-out
+    cells are compared. Numbers count by their error in units of the column's spread (1 is about
+    what the mean gives), text by the share that is wrong.
 
     \b
     Examples:
@@ -317,15 +313,13 @@ def compare(
     job: Session = context.obj
     job.read(table, ids)
     frame = job.sample(job.usable(), rows, seed)
-    from polycomplete.cli import trials  # a second: only when the table is a table
+    from polycomplete.cli import trials  # slow to load
 
     done: list[dict[str, Any]] = []
     try:
-        with job.console.working("comparing", repeats * len(methods)) as step:
-            for trial in trials.evaluate(frame, list(methods), share, repeats, seed):
-                done.append(trial)
-                step(f"{trial['method']} done")
-    finally:  # on an interrupt too: what is known is shown
+        for trial in trials.try_methods(frame, list(methods), share, repeats, seed, job.console):
+            done += [trial]
+    finally:  # an interrupted command shows what it has found
         if done:
             ranked = trials.ranking(done)
             facts = {"rows": len(frame), "share": share, "repeats": repeats, "ranking": ranked}
@@ -343,10 +337,10 @@ def classify(
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
-    """Find the missing labels of a table from its columns of numbers.
+    """Fill in the missing labels of a table from its columns of numbers.
 
-    Rows with and without a label are looked at together, and may have missing cells of their own,
-    which stay missing in the result.
+    Rows with and without a label are used together. They may have other missing cells, which stay
+    missing in the result.
 
     \b
     Examples:
@@ -367,18 +361,18 @@ def classify(
         where = f"Column {target!r} of {given.name}"
         raise CommandError(f"{where} holds {classes} label; it needs two.")
     if not missing.any():
-        job.note(f"column {target!r} lacks no label.")
+        job.note(f"column {target!r} has no missing label.")
     with job.console.working(f"finding {missing.sum()} labels"):
-        found, sure = models.classify(frame, labels, method, seed)
+        found, sure = models.find_labels(frame, labels, method, seed)
     made = given.completed(found.to_frame())
     if confidence is not None:
         made = made.with_column(sure.set(~missing, None).alias(confidence))
     job.write(made, output, force)
     new = found.filter(missing)
     counts = dict(new.alias("label").value_counts().sort("label").rows())
-    said = ", ".join(f"{count} {label}" for label, count in counts.items()) or "none"
+    listed = ", ".join(f"{count} {label}" for label, count in counts.items()) or "none"
     facts = {"target": target, "rows": len(found), "found": len(new), "labels": counts}
-    job.done(f"Found {len(new)} labels: {said}.", facts)
+    job.done(f"Found {len(new)} labels: {listed}.", facts)
 
 
 def cluster(
@@ -392,11 +386,11 @@ def cluster(
     seed: Seed = 0,
     force: Force = False,
 ) -> None:
-    """Group the rows of a table by the subspaces on which they lie.
+    """Cluster the rows of a table by the subspaces on which they lie.
 
-    Missing cells are completed for that, but stay missing in the result, which is the table with
-    one more column: the number of the cluster, from 1. Where a row has no number at all, that cell
-    is empty.
+    The result is the table with one more column: the number of the cluster, from 1, which is empty
+    for rows without any number. Missing cells are completed for the clustering, but stay missing
+    in the result.
 
     \b
     Examples:
@@ -412,9 +406,8 @@ def cluster(
     frame = job.numbers()
     observed = job.rows_with_numbers(frame)
     with job.console.working(f"clustering {observed.sum()} rows"):
-        found, sizes = models.cluster(frame, observed, clusters, method, seed)
+        found, sizes = models.find_clusters(frame, observed, clusters, method, seed)
     job.write(given.with_column(found.alias(column)), output, force)
     facts = {"rows": len(frame), "clusters": len(sizes), "sizes": sizes}
     facts |= {"not_clustered": found.null_count()}
-    said = f"Found {len(sizes)} clusters of {', '.join(map(str, sizes))} rows."
-    job.done(said, facts)
+    job.done(f"Found {len(sizes)} clusters of {', '.join(map(str, sizes))} rows.", facts)

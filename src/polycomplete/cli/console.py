@@ -20,7 +20,7 @@ from polycomplete.io.atomic import STANDARD_OUTPUT, naming_file
 
 #: Exit codes; 0 is success.
 FAILED, MISUSED, UNREADABLE, UNWRITABLE, INTERRUPTED = 1, 2, 3, 4, 130
-#: Called after a step with what comes next, and how many steps it was.
+#: Called after each step with a message, and the number of steps where that is not one.
 Step = Callable[..., None]
 
 
@@ -38,12 +38,12 @@ def code_of(error: BaseException) -> int:
         return error.code
     if type(error).__name__ in ("TableFileError", "ModelFileError"):
         return UNREADABLE
-    # Whatever is read is read by our own functions, which say so: what is left is writing.
+    # Our own functions turn errors of reading into the above: what is left is writing.
     return UNWRITABLE if isinstance(error, OSError) else FAILED
 
 
 def one_line(error: BaseException) -> str:
-    """Return what an error says, on one line."""
+    """Return the message of an error on one line."""
     if isinstance(error, MemoryError) and not str(error):
         return "There is not enough memory for this; use fewer rows."
     if isinstance(error, OSError) and error.filename and error.strerror:
@@ -52,22 +52,22 @@ def one_line(error: BaseException) -> str:
 
 
 class _Messages(logging.Handler):
-    """Hands the messages of the library on."""
+    """Shows the log messages of the library as progress."""
 
-    def __init__(self, tell: Step):
+    def __init__(self, step: Step):
         super().__init__(logging.INFO)
-        self.tell = tell
+        self.step = step
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.tell(record.getMessage(), 0)
+        self.step(record.getMessage(), 0)
 
 
 @dataclass
 class Console:
-    """What a command says, where, and how much of it.
+    """What a command says, and where.
 
     ``quiet``: neither notes nor progress; ``json``: the result as JSON; ``debug``: errors with
-    their traceback. ``written`` has the names of files by what is in them.
+    their traceback. ``written`` maps what was written to its file.
     """
 
     quiet: bool = False
@@ -80,14 +80,20 @@ class Console:
 
     @property
     def seconds(self) -> float:
-        """How long the command has been running."""
+        """Seconds since the command began."""
         return time.perf_counter() - self.begin
 
     def note(self, message: str, always: bool = False) -> None:
-        """Say something worth knowing; ``always`` where also a quiet command must say it."""
+        """Say something worth knowing; ``always``: even if the command is quiet."""
         self.notes.append(message)
         if always or not self.quiet:
             self.error(f"note: {message}")
+
+    def note_warning(self, message: Warning | str, *_: Any, **__: Any) -> None:
+        """Note a warning of the library, once."""
+        text = " ".join(str(message).split())
+        if text not in self.notes:
+            self.note(text)
 
     def wrote(self, what: str, path: str) -> None:
         """Remember a file that is complete."""
@@ -103,30 +109,29 @@ class Console:
             self.error("\n".join([sentence, *files]))
 
     def interrupted(self) -> None:
-        """Say how far it came."""
+        """Say how far the command came."""
         stage = f" while {self.stage}" if self.stage else ""
         written = ", ".join(self.written.values()) or "nothing"
         self.error(f"Interrupted after {self.seconds:.1f} s{stage}; {written} was written.")
 
     def error(self, message: str) -> None:
-        """Write to standard error; where that is full or closed, nowhere."""
+        """Write to standard error; drop the message where that is full or closed."""
         try:
             sys.stderr.write(message + "\n")
             sys.stderr.flush()
-        except OSError:
-            # For all that follows, and for what Python does with it in the end.
+        except OSError:  # drop later messages too, also those of Python on exit
             sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", closefd=False)
 
     @contextmanager
     def only_noting(self, what: str) -> Iterator[None]:
-        """Only note an error, whatever it is: hours of work must not be lost for it."""
+        """Turn any error into a note, so that hours of work are not lost for it."""
         try:
             yield
         except Exception as error:
             if self.debug:
                 traceback.print_exception(error)
             why = one_line(error).rstrip(".")
-            self.note(f"{what} could not be made ({why}); nothing else lacks for it.", always=True)
+            self.note(f"{what} could not be made ({why}); all else is written.", always=True)
 
     def result(self, facts: dict[str, Any], *renderings: Any) -> None:
         """Show a result: as JSON, or as something for people to read."""
@@ -136,25 +141,25 @@ class Console:
                 plain = not (sys.stdout.encoding or "utf-8").lower().startswith("utf")
                 sys.stdout.write(json.dumps(facts, ensure_ascii=plain, indent=1) + "\n")
             else:
-                # In a file or a pipe, tables are not cut to the usual 80 letters. What stands in
-                # square brackets or between colons is somebody's data, not markup.
+                # Files and pipes get more than the usual 80 columns. Brackets and colons in data
+                # are not markup.
                 width = None if sys.stdout.isatty() else 120
                 out = rich.console.Console(width=width, highlight=False, markup=False, emoji=False)
                 for one in renderings:
-                    # A line stays one, so that a command in it can be pasted.
+                    # Lines are not wrapped, so that a command can be copied.
                     out.print(one, soft_wrap=isinstance(one, str))
             sys.stdout.flush()
 
     @contextmanager
     def working(self, what: str, total: int | None = None) -> Iterator[Step]:
-        """Show that something goes on, how far it is, and how long it takes if that is known."""
-        from polycomplete._messages import listening  # a second: only when there is work
+        """Show progress, and the remaining time where the number of steps is known."""
+        from polycomplete._messages import listening  # slow to load
 
         hidden = self.quiet or not sys.stderr.isatty()
         known = [] if total is None else [progress.BarColumn(), progress.TimeRemainingColumn()]
         with progress.Progress(
             progress.SpinnerColumn(),
-            progress.TextColumn("{task.description}", markup=False),  # it may be anybody's data
+            progress.TextColumn("{task.description}", markup=False),  # may contain data
             *known,
             progress.TimeElapsedColumn(),
             console=rich.console.Console(stderr=True, quiet=hidden),

@@ -13,18 +13,19 @@ from polycomplete import persistence as persistence
 from polycomplete.cli.console import UNREADABLE, CommandError
 from polycomplete.cli.session import Session
 from polycomplete.io.table import UNKNOWN, without
+from polycomplete.tables.codecs import Column, Number
 
 
 def method_of(name: str, seed: int) -> Any:
     """Return the method of a name, which completes a matrix."""
     try:
         return polycomplete.methods.get(name, random_state=seed)
-    except TypeError:  # nothing about it is random
+    except TypeError:  # nothing in it is random
         return polycomplete.methods.get(name)
 
 
 def completer_of(name: str, seed: int) -> polycomplete.TableCompleter:
-    """Return what completes a table by the method of a name."""
+    """Return an estimator that completes a table by the method of a name."""
     method = method_of(name, seed)
     return polycomplete.TableCompleter(method, handle_unknown="missing", random_state=seed)
 
@@ -36,7 +37,7 @@ def as_matrix(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def load_model(path: str) -> Any:
-    """Load what completes further rows."""
+    """Load an estimator that completes new rows."""
     try:
         estimator = polycomplete.load(path)
     except OSError as error:
@@ -47,42 +48,44 @@ def load_model(path: str) -> Any:
     return estimator
 
 
-def as_fitted(job: Session, estimator: Any, model: str) -> list[pl.Series]:
-    """Return the columns that a model knows, as what it knows them."""
+def columns_for(estimator: Any, job: Session, model: str) -> list[pl.Series]:
+    """Return the columns that a model knows, in the types that it expects."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
-        width = job.table.frame.width
-        if width != estimator.n_features_in_:
+        names = job.table.frame.columns
+        if len(names) != estimator.n_features_in_:
             raise CommandError(
-                f"{job.table.name} has {width} columns, and {model} was fitted to "
+                f"{job.table.name} has {len(names)} columns, and {model} was fitted to "
                 f"{estimator.n_features_in_} without names; leave out the others."
             )
-        names = job.table.frame.columns
-    kinds = {column.name: column.kind for column in getattr(estimator, "schema_", [])}
-    return [_as_kind(job, name, kinds.get(name, "numeric")) for name in job.find(map(str, names))]
+    codecs = {column.name: column for column in getattr(estimator, "schema_", [])}
+    return [_as_expected(job, codecs.get(name) or Number(name, "numeric", ""))
+            for name in job.find(map(str, names))]  # fmt: skip
 
 
-def _as_kind(job: Session, name: str, kind: str) -> pl.Series:
-    """Return a column as the model takes it; say where it is something else."""
-    if kind in ("categorical", "ordered"):
-        return job.table.text_of(name)
-    column = without(job.table.frame[name], UNKNOWN)  # among numbers, these are missing cells
-    if kind not in ("numeric", "integer") or column.dtype.is_numeric():
+def _as_expected(job: Session, codec: Column) -> pl.Series:
+    """Return a column as its codec expects it: labels as text, numbers parsed from text."""
+    if codec.is_labels:
+        return job.table.text_of(codec.name)
+    column = without(job.table.frame[codec.name], UNKNOWN)  # missing cells among numbers
+    if column.dtype.is_numeric() or not codec.is_number:
         return column
     numbers = column.cast(pl.Float64, strict=False)
     odd = (numbers.is_null() & column.is_not_null()).arg_true()
     if len(odd):
-        where, text = job.table.place(int(odd[0]), name), column[int(odd[0])]
+        where, text = job.table.place(int(odd[0]), codec.name), column[int(odd[0])]
         raise CommandError(f"{where}: {text!r} is not a number.", UNREADABLE)
     return numbers
 
 
-def transform(estimator: Any, frame: pl.DataFrame, step: Callable[..., None]) -> pl.DataFrame:
-    """Complete new rows, block by block; say after each how far it is."""
+def transform_blocks(
+    estimator: Any, frame: pl.DataFrame, step: Callable[..., None]
+) -> pl.DataFrame:
+    """Complete new rows block by block, with a step after each."""
     parts: list[pl.DataFrame] = []
-    of_table = isinstance(estimator, polycomplete.TableCompleter)
+    takes_tables = isinstance(estimator, polycomplete.TableCompleter)
     for part in frame.iter_slices(4096):
-        found = estimator.transform(part if of_table else as_matrix(part))
+        found = estimator.transform(part if takes_tables else as_matrix(part))
         if not isinstance(found, pl.DataFrame):
             found = pl.DataFrame(found, schema=frame.columns, orient="row")
         parts.append(found)
@@ -90,7 +93,7 @@ def transform(estimator: Any, frame: pl.DataFrame, step: Callable[..., None]) ->
     return pl.concat(parts)
 
 
-def classify(
+def find_labels(
     frame: pl.DataFrame, labels: pl.Series, method: str, seed: int
 ) -> tuple[pl.Series, pl.Series]:
     """Return the labels of all rows, and their probabilities."""
@@ -98,18 +101,17 @@ def classify(
     texts = [None if one is None else str(one) for one in labels]
     classifier = polycomplete.TransductiveClassifier(method_of(method, seed), random_state=seed)
     classifier.fit(as_matrix(frame), texts)
-    answers = [named[str(one)] for one in classifier.transduction_]
-    sure = pl.Series(classifier.label_distributions_.max(axis=1))
-    return pl.Series(labels.name, answers, labels.dtype), sure
+    found = [named[str(one)] for one in classifier.transduction_]
+    probabilities = pl.Series(classifier.label_distributions_.max(axis=1))
+    return pl.Series(labels.name, found, labels.dtype), probabilities
 
 
-def cluster(
+def find_clusters(
     frame: pl.DataFrame, observed: pl.Series, clusters: int | None, method: str, seed: int
 ) -> tuple[pl.Series, list[int]]:
-    """Return the number of each observed row's cluster, from 1, and how many rows each has."""
-    completer = method_of(method, seed)
+    """Return the cluster of each observed row, from 1, and the number of rows in each cluster."""
     clusterer = polycomplete.SubspaceClusterer(
-        clusters or "auto", completer=completer, random_state=seed
+        clusters or "auto", completer=method_of(method, seed), random_state=seed
     )
     labels = clusterer.fit(as_matrix(frame.filter(observed))).labels_
     numbers = pl.Series([None] * len(frame), dtype=pl.Int64)

@@ -12,41 +12,41 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from polars.selectors import decimal
 
 from polycomplete.cli.console import MISUSED, CommandError, Console
-from polycomplete.io import KINDS, kind_of, read_table, write_table
+from polycomplete.io import kind_of, read_table, unknown_kind, write_table
 from polycomplete.io.atomic import refuse_taken, written_whole
 from polycomplete.io.table import SIGNS, UNKNOWN, ReadOptions, Table, without
 
-#: A column with more different texts than this holds names, not categories.
+#: A column of text with more distinct values than this holds names, not categories.
 MOST_TEXTS = 50
 
 
 class Session:
     """What a command reads, uses, says and writes.
 
-    ``console`` speaks; ``how`` says how tables are read; ``table`` is the one that was read, and
-    ``ids`` those of its columns that the user wants left alone.
+    ``table`` is the table that was read, and ``ids`` are the columns that the user leaves alone.
     """
 
     table: Table
     ids: list[str]
 
-    def __init__(self, console: Console, how: ReadOptions):
-        self.console, self.how = console, how
+    def __init__(self, console: Console, options: ReadOptions):
+        self.console, self.options, self.note = console, options, console.note
 
     # Reading
 
     def read(self, path: str, ids: Sequence[str] | None = None) -> Table:
         """Read a table; note which sheets are left out, and which texts are read as missing."""
-        self.table = table = read_table(path, self.how)
+        self.table = table = read_table(path, self.options)
         if table.other_sheets:
             others = ", ".join(map(repr, table.other_sheets))
             self.note(f"sheet {table.sheet!r} is used, and not {others}; --sheet takes another.")
-        guessed = {  # nobody said that they are
+        guessed = {  # not named as missing by the user
             text: count
             for text, count in self._read_as_missing().items()
-            if text.lower() in (*SIGNS, *UNKNOWN) and text not in self.how.markers
+            if text.lower() in (*SIGNS, *UNKNOWN) and text not in self.options.markers
         }
         if guessed:
             cells = ", ".join(f"{text!r} ({count})" for text, count in guessed.items())
@@ -54,10 +54,6 @@ class Session:
             self.note(f"cells read as missing: {cells}; in {first_of(names)}.")
         self.ids = self.find(ids or ())
         return table
-
-    def note(self, message: str) -> None:
-        """Say something worth knowing."""
-        self.console.note(message)
 
     def done(self, sentence: str, facts: dict[str, Any]) -> None:
         """Say that the work is done; with ``--json`` the facts, and where the table came from."""
@@ -70,10 +66,7 @@ class Session:
 
     def _read_as_missing(self) -> dict[str, int]:
         """Return how often each text was read as missing, the most frequent first."""
-        total: Counter[str] = Counter()
-        for texts in self.table.marked.values():
-            total.update(texts)
-        return dict(total.most_common())
+        return dict(sum(map(Counter, self.table.marked.values()), Counter()).most_common())
 
     def rows(self) -> tuple[str, Any]:
         """Return what rows are called, and their labels: the only id, if unique, or numbers."""
@@ -86,7 +79,7 @@ class Session:
     # Columns
 
     def find(self, names: Iterable[str]) -> list[str]:
-        """Return names of columns; raise where the table has no such column."""
+        """Return names of columns; raise if the table has no such column."""
         known, names = self.table.frame.columns, list(names)
         for name in names:
             if name not in known:
@@ -96,13 +89,15 @@ class Session:
         return names
 
     def check_new(self, name: str | None, option: str) -> None:
-        """Raise where the table has a column of that name; the option gives another name."""
+        """Raise if the table has a column of that name already, which an option gives."""
         if name in self.table.frame.columns:
-            said = f"{self.table.name} has a column {name!r} already; give another name by {option}"
-            raise CommandError(f"{said}.", MISUSED)
+            raise CommandError(
+                f"{self.table.name} has a column {name!r} already; give another name by {option}.",
+                MISUSED,
+            )
 
     def usable(self, *others: str) -> list[str]:
-        """Return the columns that can be used, the ids and others aside; note why not the rest."""
+        """Return the columns to use, without ids and others; note why not the rest."""
         left, used = {*self.ids, *others}, []
         if "" not in left and _is_index(self.table.frame.to_series(0)):
             self.note("the first column has no name and numbers the rows; it is left alone.")
@@ -110,8 +105,7 @@ class Session:
         for column in self.table.frame:
             if column.name in left:
                 continue
-            why = _why_unusable(column)
-            if why is not None:
+            if why := _why_unusable(column):
                 self.note(f"column {column.name!r} {why}.")
                 continue
             used.append(column.name)
@@ -124,19 +118,20 @@ class Session:
     def numbers(self, *others: str) -> pl.DataFrame:
         """Return the usable columns of numbers; note which others are left alone."""
         frame = self.table.frame[self.usable(*others)]
-        odd = [column.name for column in frame if not column.dtype.is_numeric()]
-        if odd:
-            self.note(f"columns without numbers are left alone: {first_of(odd)}.")
-        if len(odd) == frame.width:
+        numbers = frame.select(column for column in frame if column.dtype.is_numeric())
+        if not numbers.width:
             raise CommandError(f"{self.table.name} has no column of numbers.")
-        return frame[[name for name in frame.columns if name not in odd]]
+        if numbers.width < frame.width:
+            odd = [name for name in frame.columns if name not in numbers.columns]
+            self.note(f"columns without numbers are left alone: {first_of(odd)}.")
+        return numbers
 
     def rows_with_numbers(self, frame: pl.DataFrame) -> pl.Series:
         """Return which rows have a number; note which have none."""
         observed = frame.select(pl.any_horizontal(pl.all().is_not_null())).to_series()
         if observed.sum() < 2:
-            said = f"{observed.sum()} rows have a number; clustering needs two."
-            raise CommandError(f"{self.table.name}: {said}")
+            count = f"{observed.sum()} rows have a number"
+            raise CommandError(f"{self.table.name}: {count}; clustering needs two.")
         empty = (~observed).arg_true()
         if len(empty):
             word, labels = self.rows()
@@ -145,9 +140,9 @@ class Session:
         return observed
 
     def seen(self, names: Sequence[str]) -> pl.DataFrame:
-        """Return columns as a method sees them: words such as "unknown" are missing there.
+        """Return columns as methods see them: decimals as floats, and words as missing cells.
 
-        So no cell is ever completed by such a word, and where one stands it stays.
+        No cell is ever completed by a word such as "unknown", and such cells stay as they are.
         """
         frame = self.table.frame[names]
         known = [without(column, UNKNOWN) for column in frame]
@@ -160,10 +155,10 @@ class Session:
                     f"column {column.name!r}: nothing is completed by {words}; such cells ({stay}) "
                     "stay as they are."
                 )
-        return frame.with_columns(known)
+        return frame.with_columns(known).with_columns(decimal().cast(pl.Float64))
 
     def sample(self, names: Sequence[str], rows: int, seed: int) -> pl.DataFrame:
-        """Return some rows of a large table as a method sees them, all of a small one."""
+        """Return columns as methods see them, of a large table only some rows."""
         frame = self.seen(names)
         if len(frame) <= rows:
             return frame
@@ -176,26 +171,24 @@ class Session:
         self, source: str, output: str | None, word: str, *others: str | None,
         force: bool, model: str | None = None,
     ) -> str:  # fmt: skip
-        """Return where the table goes; raise where a result could not be written.
+        """Return where the table goes; raise if a result could not be written later.
 
-        Better before hours of work than after. Of what is read, only the table that is written may
-        replace ``source``, and nothing ``model``.
+        Only the table may replace ``source``, and nothing may replace ``model``.
         """
-        output, rest = output or _beside(source, word), [name for name in others if name]
+        output = output or _beside(source, word)
         if self.console.json and output == "-":
-            said = "--json and the table both go to standard output; use -o FILE."
-            raise CommandError(said, MISUSED)
+            message = "--json and the table both go to standard output; use -o FILE."
+            raise CommandError(message, MISUSED)
         if output != "-" and kind_of(output) is None:
-            said = f"{output} does not say what kind of table to write; let its name end in one of"
-            raise CommandError(f"{said} {' '.join(KINDS)}.", MISUSED)
+            raise CommandError(str(unknown_kind(output)), MISUSED)
         read = "the file that is read"
-        taken = {} if model is None else {_place(model, 0): read}
-        for name in (output, *rest):
-            place = _place(name, 1)
-            if place in taken:
-                said = f"{name} is {taken[place]}; give each result a file of its own."
-                raise CommandError(said, MISUSED)
-            taken |= {_place(source, 0): read, place: "the file of another result"}
+        taken = {} if model is None else {_identity(model, 0): read}
+        for name in (output, *filter(None, others)):
+            identity = _identity(name, 1)
+            if identity in taken:
+                message = f"{name} is {taken[identity]}; give each result a file of its own."
+                raise CommandError(message, MISUSED)
+            taken |= {_identity(source, 0): read, identity: "the file of another result"}
             if name != "-":
                 refuse_taken(Path(name), force)
         return output
@@ -203,11 +196,11 @@ class Session:
     def write(
         self, made: Table, path: str, force: bool, save: str | None = None, model: bytes = b""
     ) -> None:
-        """Write a table, and a model where it is to be saved: both or none, and each whole."""
+        """Write a table, and a model if it is saved: both or none, and each whole."""
         with written_whole(save, force=force) if save else nullcontext() as file:
             if file is not None:
                 file.write(model)
-                file.flush()  # a full disk shows here, before the table has its name
+                file.flush()  # fails on a full disk, before the table has its name
             write_table(made, path, force=force)
         self.console.wrote("output", path)
         if save:
@@ -215,7 +208,7 @@ class Session:
 
 
 def first_of(names: Iterable[Any], most: int = 10) -> str:
-    """Return the first names, with commas between them, and dots where there are more."""
+    """Return the first names with commas between them, and dots if there are more."""
     names = [str(name) for name in names]
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
@@ -226,17 +219,17 @@ def count_missing(frame: pl.DataFrame) -> int:
 
 
 def _is_index(column: pl.Series) -> bool:
-    """Return whether a column is what data frames write before their own: the index of the rows."""
+    """Return whether a column is the index of the rows, as data frames write it first."""
     whole = column.name == "" and column.dtype.is_integer()
     return bool(whole and not column.null_count() and column.n_unique() == len(column))
 
 
 def _why_unusable(column: pl.Series) -> str | None:
-    """Return why a column is left alone; None where it is used."""
+    """Return why a column is left alone; None if it is used."""
     dtype = column.dtype
     if column.null_count() == len(column):
         return "has no value at all and stays empty"
-    if dtype.is_numeric() or dtype.is_temporal() or dtype == pl.Boolean:
+    if dtype.is_numeric() or dtype in (pl.Boolean, pl.Date, pl.Datetime, pl.Duration):
         return None
     if dtype not in (pl.String, pl.Categorical, pl.Enum):
         return f"holds {dtype}, which cannot be completed, and is left alone"
@@ -249,7 +242,7 @@ def _why_unusable(column: pl.Series) -> str | None:
 
 
 def _has_commas(column: pl.Series) -> bool:
-    """Return whether a column of text holds numbers with a comma before their decimals."""
+    """Return whether a column of text holds numbers with decimal commas."""
     if column.dtype != pl.String:
         return False
     cells = without(column, UNKNOWN).drop_nulls().str
@@ -257,7 +250,7 @@ def _has_commas(column: pl.Series) -> bool:
 
 
 def _beside(source: str, word: str) -> str:
-    """Return the name of the result where the user gives none: beside the table, or a pipe."""
+    """Return the default name of the result: beside the table, or standard output for pipes."""
     path = Path(source)
     if source == "-" or source.startswith(("/dev/", "/proc/")) or path.is_fifo():
         return "-"
@@ -265,19 +258,19 @@ def _beside(source: str, word: str) -> str:
     return str(path.with_name(f"{path.stem}-{word}{suffix}"))
 
 
-def _place(name: str, standard: int) -> object:
-    """Return what a name stands for, by whatever path or link; "-" is a file open already."""
+def _identity(name: str, descriptor: int) -> object:
+    """Return what identifies a file, by whatever path or link; "-" is an open descriptor."""
     try:
-        found = os.stat(standard if name == "-" else name)
-    except OSError:  # it is not there yet
+        found = os.stat(descriptor if name == "-" else name)
+    except OSError:  # it does not exist yet
         return os.path.realpath(name)
     return found.st_dev, found.st_ino
 
 
 def check_outside(name: str, *folders: str) -> None:
-    """Raise where a file would come into a folder of tables, or replace another."""
+    """Raise if a file would go into a folder of tables, or replace another file."""
     for folder in folders:
         if Path(os.path.realpath(name)).is_relative_to(os.path.realpath(folder)):
-            said = f"{name} lies among the tables of {folder}; choose another folder."
-            raise CommandError(said, MISUSED)
+            message = f"{name} is among the tables of {folder}; choose another folder."
+            raise CommandError(message, MISUSED)
     refuse_taken(Path(name), force=False)

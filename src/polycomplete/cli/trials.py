@@ -1,4 +1,4 @@
-"""How well methods complete a table, and what else is to be seen of it before it is completed."""
+"""How well methods complete a table, and what can be seen of it before it is completed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from rich.table import Table as ShownTable
+from rich.table import Table as Grid
 from sklearn.exceptions import ConvergenceWarning
 
 from polycomplete import masks
@@ -20,96 +20,95 @@ from polycomplete.diagnostics import intrinsic_dimension
 from polycomplete.io.table import blanked
 from polycomplete.metrics import nrmse
 from polycomplete.scaling import ColumnScaler
+from polycomplete.tables.codecs import is_measured
 
-#: What ``check`` tries, and how often; two repeats tell enough to choose by.
+#: What ``check`` tries, and how often; two holdouts suffice to choose by.
 CANDIDATES, REPEATS = ("pmc-w", "lrmc", "knn", "mean"), 2
 Facts = dict[str, Any]
 
 
-# Observed cells are hidden, completed, and compared
+# Observed cells are held out, completed, and compared
 
 
-def evaluate(
-    frame: pl.DataFrame, methods: Sequence[str], share: float, repeats: int, seed: int
-) -> Iterator[Facts]:
-    """Hide, complete and score, again and again; give what each method reached on the same holes.
-
-    One that fails is not tried again.
-    """
+def try_methods(
+    frame: pl.DataFrame, methods: Sequence[str], share: float, repeats: int, seed: int,
+    console: Console,
+) -> Iterator[Facts]:  # fmt: skip
+    """Yield the result of each method on each holdout; a method that fails is not tried again."""
     failed: set[str] = set()
-    for repeat in range(repeats):
-        holes, hidden = hide(frame, share, seed + repeat)
-        for method in methods:
-            if method not in failed:
-                trial = _trial(method, frame, holes, hidden, seed + repeat)
-                if trial["failure"]:
-                    failed.add(method)
-                yield {"method": method} | trial
+    with console.working("trying methods", repeats * len(methods)) as step:
+        for repeat in range(repeats):
+            visible, held_out = hold_out_cells(frame, share, seed + repeat)
+            for method in methods:
+                if method not in failed:
+                    trial = _trial(method, frame, visible, held_out, seed + repeat)
+                    if trial["failure"]:
+                        failed.add(method)
+                    yield trial
+                step(f"{method} done")
 
 
-def hide(frame: pl.DataFrame, share: float, seed: int) -> tuple[pl.DataFrame, np.ndarray]:
-    """Hide a share of the observed cells, none that is the last of its row or column.
+def hold_out_cells(frame: pl.DataFrame, share: float, seed: int) -> tuple[pl.DataFrame, np.ndarray]:
+    """Return a table without a share of its observed cells, and the mask of these.
 
-    Returns the table with more holes, and the mask of the new ones.
+    At least one cell of each row and column stays visible.
     """
-    hidden = masks.hide(observed(frame), share, random_state=seed)[1]
-    pairs = zip(frame, hidden.T, strict=True)
-    return frame.with_columns(blanked(column, pl.Series(new)) for column, new in pairs), hidden
+    held_out = masks.hide(observed(frame), share, random_state=seed)[1]
+    pairs = zip(frame, held_out.T, strict=True)
+    return frame.with_columns(blanked(column, pl.Series(new)) for column, new in pairs), held_out
 
 
 def observed(frame: pl.DataFrame) -> np.ndarray:
     """Return which cells are observed."""
-    return np.column_stack([column.is_not_null().to_numpy() for column in frame])
+    return frame.select(pl.all().is_not_null()).to_numpy(order="c")
 
 
 def _trial(
-    method: str, frame: pl.DataFrame, holes: pl.DataFrame, hidden: np.ndarray, seed: int
+    method: str, frame: pl.DataFrame, visible: pl.DataFrame, held_out: np.ndarray, seed: int
 ) -> Facts:
     begin, error, wrong, failure = time.perf_counter(), None, None, None
     try:
         with warnings.catch_warnings():
-            # How far each method came is what is measured here.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            completed = completer_of(method, seed).fit_transform(holes)
-        error, wrong = score(frame, completed, hidden)
+            warnings.simplefilter("ignore", ConvergenceWarning)  # it shows in the error
+            completed = completer_of(method, seed).fit_transform(visible)
+        error, wrong = score(frame, completed, held_out)
     except (ValueError, TypeError, ArithmeticError, MemoryError) as raised:
         failure = " ".join(str(raised).split()) or type(raised).__name__
     seconds = None if failure else time.perf_counter() - begin
-    return {"error": error, "share_wrong": wrong, "seconds": seconds, "failure": failure}
+    facts = {"error": error, "share_wrong": wrong, "seconds": seconds, "failure": failure}
+    return {"method": method} | facts
 
 
 def score(
-    truth: pl.DataFrame, completed: pl.DataFrame, hidden: np.ndarray
+    truth: pl.DataFrame, completed: pl.DataFrame, held_out: np.ndarray
 ) -> tuple[float | None, float | None]:
-    """Return the error on hidden numbers, and the share of hidden texts that is wrong.
+    """Return the error of held-out numbers, and the share of held-out labels that is wrong.
 
-    The error is a root mean square, in units of each column's spread; dates count as numbers. None
-    stands where there are no such cells.
+    The error is a root mean square in units of each column's spread; dates count as numbers. None
+    means that there are no such cells.
     """
-    is_number = np.array([one.dtype.is_numeric() or one.dtype.is_temporal() for one in truth])
-    numbers, texts = hidden[:, is_number], hidden[:, ~is_number]
+    measured = np.array([is_measured(column.dtype) for column in truth])
+    numbers, labels = held_out[:, measured], held_out[:, ~measured]
     error = wrong = None
     if numbers.any():
-        names = np.array(truth.columns, dtype=object)[is_number].tolist()
+        names = [column.name for column in truth if is_measured(column.dtype)]
         error = nrmse(_matrix(truth[names]), _matrix(completed[names]), ~numbers)
-    if texts.any():
+    if labels.any():
         same = [(completed[one.name] == one).fill_null(False).to_numpy() for one in truth]
-        wrong = 1.0 - float(np.column_stack(same)[:, ~is_number][texts].mean())
+        wrong = 1.0 - float(np.column_stack(same)[:, ~measured][labels].mean())
     return error, wrong
 
 
 def _matrix(frame: pl.DataFrame) -> np.ndarray:
     """Return columns of numbers or dates as floats, NaN where missing."""
-    return np.column_stack([
-        column.to_physical().cast(pl.Float64).fill_null(float("nan")).to_numpy()
-        for column in frame
-    ])  # fmt: skip
+    floats = pl.all().to_physical().cast(pl.Float64).fill_null(float("nan"))
+    return frame.select(floats).to_numpy(order="c")
 
 
 def ranking(trials: Iterable[Facts]) -> list[Facts]:
-    """Return of each method how it did on average, from best to worst, failures last.
+    """Return the mean results of each method, from best to worst, failures last.
 
-    They are ranked by the mean of error and share wrong, of what there is.
+    The rank follows from the mean of error and share wrong, or from the one that is known.
     """
     text, number = ("method", "failure"), ("error", "share_wrong", "seconds")
     schema: Any = dict.fromkeys(text, pl.String()) | dict.fromkeys(number, pl.Float64())
@@ -127,55 +126,44 @@ def ranking(trials: Iterable[Facts]) -> list[Facts]:
     return found.sort(order, nulls_last=True, maintain_order=True).to_dicts()
 
 
-def shown_ranking(ranked: list[Facts]) -> ShownTable:
+def shown_ranking(ranked: list[Facts]) -> Grid:
     """Return a ranking as a table for people to read."""
-    text = any(one["share_wrong"] is not None for one in ranked)
-    shown = ShownTable("", "method", box=None, header_style="bold")
-    for title in ("error", *(["wrong"] if text else []), "seconds"):
+    labels = any(one["share_wrong"] is not None for one in ranked)
+    shown = Grid("", "method", box=None, header_style="bold")
+    for title in ("error", *["wrong"] * labels, "seconds"):
         shown.add_column(title, justify="right")
     shown.add_column("")
     for place, one in enumerate(ranked, 1):
-        cells = [_pair(one["error"], one["error_spread"], ".3f")]
-        if text:
-            cells.append(_pair(one["share_wrong"], one["share_wrong_spread"], ".1%"))
-        cells.append(_pair(one["seconds"], None, ".1f"))
+        cells = [_with_spread(one["error"], one["error_spread"], ".3f")]
+        if labels:
+            cells.append(_with_spread(one["share_wrong"], one["share_wrong_spread"], ".1%"))
+        cells.append(_with_spread(one["seconds"], None, ".1f"))
         shown.add_row(str(place), one["method"], *cells, one["failure"] or "")
     return shown
 
 
-def _pair(value: float | None, spread: float | None, form: str) -> str:
+def _with_spread(value: float | None, spread: float | None, form: str) -> str:
     if value is None:
         return "-"
     return f"{value:{form}}" + ("" if spread is None else f" ± {spread:{form}}")
 
 
-def recommend(
-    frame: pl.DataFrame, seed: int, console: Console
-) -> tuple[dict[str, Any], pl.DataFrame]:
-    """Return how methods did and which to take, and what the best one makes of the table."""
-    trials = []
-    with console.working("trying methods", REPEATS * len(CANDIDATES)) as step:
-        for trial in evaluate(frame, CANDIDATES, 0.1, REPEATS, seed):
-            trials.append(trial)
-            step(f"{trial['method']} done")
-        ranked = ranking(trials)
-        estimator = completer_of(ranked[0]["method"], seed)
+def recommend(frame: pl.DataFrame, seed: int, console: Console) -> tuple[Facts, pl.DataFrame]:
+    """Return how methods did and which one to use, and the table as completed by it."""
+    ranked = ranking(try_methods(frame, CANDIDATES, 0.1, REPEATS, seed, console))
+    best, mean = ranked[0], next(one for one in ranked if one["method"] == "mean")
+    estimator = completer_of(best["method"], seed)
+    with console.working(f"completing by {best['method']}"):
         completed = estimator.fit_transform(frame)
-    loss, plain = (
-        ranked[0]["loss"],
-        next(one["loss"] for one in ranked if one["method"] == "mean"),
-    )
     chosen = {name: getattr(estimator.method_, f"{name}_", None) for name in ("scale", "smoothing")}
-    advice = {
-        "method": ranked[0]["method"],
-        "settings": {name: value for name, value in chosen.items() if value is not None},
-        "worthwhile": plain is None or loss < 0.95 * plain,
-    }
+    settings = {name: value for name, value in chosen.items() if value is not None}
+    worthwhile = mean["loss"] is None or best["loss"] < 0.95 * mean["loss"]
+    advice = {"method": best["method"], "settings": settings, "worthwhile": worthwhile}
     return {"holdout": ranked, "recommended": advice}, completed
 
 
 def dimension_of(completed: pl.DataFrame) -> float | None:
-    """Return the dimension of the columns of numbers, each in units of its spread."""
+    """Return the intrinsic dimension of the columns of numbers, each in units of its spread."""
     numbers = completed.select(column for column in completed if column.dtype.is_numeric())
     if not numbers.width:
         return None
@@ -185,7 +173,7 @@ def dimension_of(completed: pl.DataFrame) -> float | None:
     if len(np.unique(X, axis=0)) < 4:
         return None
     found = intrinsic_dimension(X)
-    # Rows cannot have more dimensions than columns, however evenly they are spread.
+    # Estimates may exceed the number of columns.
     return None if np.isnan(found) else round(min(found, X.shape[1]), 2)
 
 
@@ -193,9 +181,9 @@ def dimension_of(completed: pl.DataFrame) -> float | None:
 
 
 def missing_cells(job: Session, used: list[str], completed: pl.DataFrame) -> Facts:
-    """Return what is missing by column, by row and together, and of how many dimensions it is.
+    """Return what is missing by column, by row and together, and the intrinsic dimension.
 
-    Rows need one cell more than that.
+    A row needs one cell more than that.
     """
     frame, dimension = job.table.frame[used], dimension_of(completed)
     mask, needed = observed(frame), 1 if dimension is None else round(dimension) + 1
@@ -212,7 +200,7 @@ def missing_cells(job: Session, used: list[str], completed: pl.DataFrame) -> Fac
 
 
 def by_column(frame: pl.DataFrame) -> list[Facts]:
-    """Return of each column what it is, how much of it is missing, and what it holds."""
+    """Return the kind of each column, how much of it is missing, and the values in it."""
     return [
         {
             "column": column.name,
@@ -238,7 +226,7 @@ def _kind(column: pl.Series) -> str:
 def _holds(values: pl.Series) -> str:
     if not len(values):
         return "nothing"
-    if not (values.dtype.is_numeric() or values.dtype.is_temporal()):
+    if not is_measured(values.dtype):
         count = values.n_unique()
         return f"{count} different" if count > 1 else f"only {values[0]!r:.40}"
     ends = (values.min(), values.max())
@@ -247,7 +235,7 @@ def _holds(values: pl.Series) -> str:
 
 
 def by_row(mask: np.ndarray, needed: int, word: str, labels: Any) -> Facts:
-    """Return how many cells rows miss; those with fewer than needed are too empty."""
+    """Return how many cells are missing by row, and which rows have fewer than needed."""
     count = mask.sum(axis=1)
     poor = np.flatnonzero(count < min(needed, mask.shape[1])).tolist()
     return {
@@ -262,7 +250,7 @@ def by_row(mask: np.ndarray, needed: int, word: str, labels: Any) -> Facts:
 
 
 def patterns(frame: pl.DataFrame, most: int = 5) -> list[Facts]:
-    """Return which columns are missing together, the most frequent first, and in how many rows."""
+    """Return which columns are missing together in how many rows, the most frequent first."""
     found, counts = np.unique(~observed(frame), axis=0, return_counts=True)
     order = [i for i in np.argsort(-counts, kind="stable") if found[i].any()][:most]
     names = np.array(frame.columns, dtype=object)
@@ -273,13 +261,13 @@ def patterns(frame: pl.DataFrame, most: int = 5) -> list[Facts]:
 
 
 def shown_check(facts: Facts) -> list[Any]:
-    """Return all that ``check`` found for people to read."""
+    """Return the result of ``check`` for people to read."""
     head = (
         f"{facts['input']}: {facts['rows']} rows, {facts['columns']} columns, "
         f"{len(facts['used_columns'])} of them used; {facts['missing']} of their cells "
         f"({facts['share']:.1%}) are missing."
     )
-    columns = ShownTable("column", "kind", box=None, header_style="bold")
+    columns = Grid("column", "kind", box=None, header_style="bold")
     for title, side in (("missing", "right"), ("", "right"), ("holds", "left")):
         columns.add_column(title, justify=side)  # type: ignore[arg-type]
     for one in facts["by_column"]:
@@ -291,6 +279,7 @@ def shown_check(facts: Facts) -> list[Any]:
 
 
 def _on_rows(facts: Facts) -> list[str]:
+    """Return the lines on rows."""
     rows, dimension = facts["by_row"], facts["intrinsic_dimension"]
     lines = [f"Rows: {rows['complete']} are complete, {rows['empty']} are empty."]
     if dimension is not None:
@@ -305,12 +294,13 @@ def _on_rows(facts: Facts) -> list[str]:
 
 
 def _on_methods(facts: Facts) -> list[Any]:
+    """Return the lines on methods."""
     advice = facts["recommended"]
     if advice is None:
         return ["Nothing is missing in these columns: there is nothing to complete."]
     chosen = ", ".join(f"{key} {value!r}" for key, value in advice["settings"].items())
     settings = f" (it chose {chosen})" if chosen else ""
-    lines = ["Expected error, on hidden cells:", shown_ranking(facts["holdout"]), ""]
+    lines = ["Expected error, on held-out cells:", shown_ranking(facts["holdout"]), ""]
     if not advice["worthwhile"]:
-        lines.append("The columns tell little of each other: the mean is about as good as any.")
+        lines.append("The columns say little about each other: the mean is about as good.")
     return [*lines, f"Recommended: {advice['method']}{settings}", f"  $ {advice['command']}"]

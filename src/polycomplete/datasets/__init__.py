@@ -1,4 +1,4 @@
-"""Datasets for completion: generators, and loaders that find or download files."""
+"""Datasets: generators of synthetic data, and loaders of files that are found or downloaded."""
 
 from polycomplete.datasets.fetch import data_home
 from polycomplete.datasets.loaders import (

@@ -1,7 +1,8 @@
-"""Data files: found in folders or downloaded by pooch, then read into named arrays.
+"""Data files: found in folders or downloaded by pooch, and read as named arrays.
 
-``registry.txt``, in pooch's format, has a line for each file that can be downloaded: its path in a
-data folder, SHA-256 and URL. Files of the registry need no further checks after their checksum.
+``registry.txt``, like the registries of pooch, has a line for each file that can be downloaded: its
+path in a data folder, its SHA-256 and its address. After this check, the content of these files is
+known.
 """
 
 from __future__ import annotations
@@ -53,12 +54,12 @@ def registry() -> dict[str, Remote]:
 
 
 def data_home(data_home: Folder = None) -> Path:
-    """Return the folder that the loaders search first.
+    """Return the folder in which the loaders look for data first.
 
     Parameters
     ----------
     data_home : path, optional
-        The folder itself; by default the environment variable POLYCOMPLETE_DATA, or the folder
+        The folder. By default the environment variable POLYCOMPLETE_DATA names it, or else it is
         ``polycomplete`` in the user's cache (XDG_CACHE_HOME or ``~/.cache``).
 
     Returns
@@ -76,7 +77,7 @@ def data_home(data_home: Folder = None) -> Path:
 
 
 def _cache_home() -> Path:
-    """Return the folder that downloads go to."""
+    """Return the folder of downloads."""
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "polycomplete").expanduser()
 
 
@@ -86,7 +87,7 @@ def folders(home: Folder) -> list[Path]:
 
 
 def find(home: Folder, *choices: tuple[str, ...], url: str = "") -> list[Path]:
-    """Return the files of the first choice found; download the last, unless a folder is named."""
+    """Return the files of the first choice that exists; by default download the last choice."""
     for folder in folders(home):
         for names in choices:
             paths = [folder / name for name in names]
@@ -100,7 +101,7 @@ def find(home: Folder, *choices: tuple[str, ...], url: str = "") -> list[Path]:
 
 
 def absent(home: Folder, wanted: str, *names: str, url: str = "") -> FileNotFoundError:
-    """Return an error that says where a file, or the published ones, can be put."""
+    """Return an error that says where to put a file, or the published ones."""
     known = [registry()[name].url for name in names if name in registry()]
     source = " and ".join(known) or url
     return FileNotFoundError(
@@ -113,26 +114,26 @@ def absent(home: Folder, wanted: str, *names: str, url: str = "") -> FileNotFoun
 
 def _check(name: str, path: Path) -> None:
     """Raise if a file is not the published one."""
-    if remote := registry().get(name):
-        with path.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != remote.sha256:
-                raise ValueError(
-                    f"{path} is not the published file (wrong checksum); delete it and get it "
-                    f"again from {remote.url}."
-                )
+    remote = registry().get(name)
+    if remote and hashlib.sha256(path.read_bytes()).hexdigest() != remote.sha256:
+        raise ValueError(
+            f"{path} is not the published file (wrong checksum); delete it and get it again from "
+            f"{remote.url}."
+        )
 
 
 def _download(name: str) -> Path:
-    """Download a file into the cache, completely and verified, or not at all."""
+    """Download a file into the cache, checked, whole or not at all."""
     path, remote = _cache_home() / name, registry()[name]
     try:
         need("pooch", "data", "downloading").retrieve(
             remote.url, known_hash=remote.sha256, fname=path.name, path=path.parent
         )
     except (ImportError, OSError, ValueError) as error:
-        why = type(error).__name__  # errors of requests are OSErrors and long
-        if not isinstance(error, OSError):
-            why = str(error).rstrip(".") if isinstance(error, ImportError) else "wrong checksum"
+        why = {ImportError: str(error).rstrip("."), ValueError: "wrong checksum"}.get(
+            type(error),
+            type(error).__name__,  # messages of requests are long
+        )
         raise FileNotFoundError(
             f"{path.name} could not be downloaded from {remote.url} ({why}); put it into "
             f"{path.parent} by hand, or give the folder that holds {name} as data_home or by "
@@ -143,13 +144,12 @@ def _download(name: str) -> Path:
 
 @contextmanager
 def _readable(path: Path, kind: str) -> Iterator[None]:
-    """Turn any error of a reader into one sentence that names the file."""
+    """Turn errors of a reader into one sentence that names the file."""
     try:
         yield
-    except Exception as error:  # readers of binary formats raise all kinds of errors on damage
-        raise ValueError(
-            f"{path} cannot be read as {kind}; it is damaged, get it again."
-        ) from error
+    except Exception as error:  # readers raise all kinds of errors on damaged files
+        message = f"{path} cannot be read as {kind}; it is damaged, get it again."
+        raise ValueError(message) from error
 
 
 def npz_keys(path: Path) -> list[str]:
@@ -160,14 +160,41 @@ def npz_keys(path: Path) -> list[str]:
 
 def read_npz(path: Path, *keys: str) -> Arrays:
     """Return the named arrays of an .npz file."""
-    if lacking := sorted({*keys} - {*npz_keys(path)}):
-        raise ValueError(f"{path} lacks {', '.join(lacking)}; get a complete version of the file.")
     with _readable(path, ".npz"), path.open("rb") as file, np.load(file) as opened:
-        return {key: opened[key] for key in keys}
+        found = {key: opened[key] for key in keys if key in opened.files}
+    if lacking := sorted({*keys} - {*found}):
+        raise ValueError(f"{path} lacks {', '.join(lacking)}; get a complete version of the file.")
+    return found
 
 
 def read_amc(path: str | os.PathLike[str]) -> Arrays:
-    """Return the joint angles X (channels × frames) of an ``.amc`` file, and the channel names."""
+    r"""Read the joint angles of an ``.amc`` file (Acclaim motion capture).
+
+    Parameters
+    ----------
+    path : path
+        A file with comments (#) and keywords (:), then for each frame a line with its number and a
+        line for each bone with its angles.
+
+    Returns
+    -------
+    dict of ndarray
+        ``X`` (channels × frames) and ``dof_names`` ("root.0", "root.1", ...).
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "toy.amc")
+    ...     _ = path.write_text(":DEGREES\n1\nroot 1 2\nhead 3\n2\nroot 4 5\nhead 6\n")
+    ...     arrays = read_amc(path)
+    >>> arrays["X"]
+    array([[1., 4.],
+           [2., 5.],
+           [3., 6.]])
+    >>> arrays["dof_names"].tolist()
+    ['root.0', 'root.1', 'head.0']
+    """
     text = Path(path).read_text(encoding="ascii", errors="replace")
     frames: list[list[tuple[str, float]]] = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -222,7 +249,7 @@ def read_mice(path: Path) -> Arrays:
 
 
 def read_dermatology(path: Path) -> Arrays:
-    """Return findings and class codes; an unknown age is a question mark."""
+    """Return findings and class codes; question marks are missing ages."""
     names = path.read_text(encoding="ascii").splitlines()[0].split(",")
     table = np.genfromtxt(path, delimiter=",", skip_header=1)
     return {"X": table[:, :-1], "y": table[:, -1],
@@ -230,13 +257,13 @@ def read_dermatology(path: Path) -> Arrays:
 
 
 def read_shuttle(train: Path, test: Path) -> Arrays:
-    """Return readings, state codes and which rows are the usual test set."""
+    """Return readings, state codes, and the mask of the customary test set."""
     text = need("unlzw3", "data", f"Reading {train.name}").unlzw(train.read_bytes()).decode("ascii")
     return {**_split(text, test.read_text(encoding="ascii")), "class_names": np.array(_STATES)}
 
 
 def read_satimage(train: Path, test: Path) -> Arrays:
-    """Return pixels, soil codes and which rows are the usual test set."""
+    """Return pixels, soil codes, and the mask of the customary test set."""
     return _split(train.read_text(encoding="ascii"), test.read_text(encoding="ascii"))
 
 

@@ -1,9 +1,10 @@
 """Loaders of the datasets of the experiments.
 
-Files, as published or converted to ``.npz``, are searched in the folder POLYCOMPLETE_DATA, then in
-the user's cache, and else downloaded (pooch, ``pip install 'polycomplete[data]'``) and verified by
-SHA-256. With `data_home`, only that folder is searched. All loaders return a scikit-learn ``Bunch``
-whose ``data`` has samples as rows, float64, NaN where missing.
+Files, prepared as ``.npz`` or as published, are looked for in the folder that POLYCOMPLETE_DATA
+names, then in the user's cache, and then downloaded (by pooch,
+``pip install 'polycomplete[data]'``) and checked by their SHA-256; if `data_home` is given, only
+that folder is used. All loaders return a scikit-learn ``Bunch`` whose ``data`` has samples as rows,
+in float64, NaN where missing.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from polycomplete.datasets import fetch
 from polycomplete.datasets.fetch import Arrays, Folder, absent, find, folders, registry
 
 Reader = Callable[..., Arrays]
-#: A few sequences in full precision, which come first; all of them rounded to float32.
+#: A few sequences in full precision, which are preferred, and all of them in float32.
 _HOPKINS = ("hopkins155/hopkins155_paper_seqs.npz", "hopkins155/hopkins155_all_float32.npz")
 _TRACKS = "hopkins155/raw/*_truth.mat"
 _SOILS = ["red", "cotton crop", "grey", "damp grey", "vegetation stubble", "very damp grey"]
 
 
 def load_mice_protein(*, data_home: Folder = None) -> Bunch:
-    """Protein levels in the brains of mice of eight classes (1080 × 77, 1.7 % missing).
+    """Load protein levels in the brains of mice of eight classes (1080 × 77, 1.7 % missing).
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ def load_mice_protein(*, data_home: Folder = None) -> Bunch:
 
 
 def load_dermatology(*, data_home: Folder = None) -> Bunch:
-    """Clinical findings on patients with one of six skin diseases (366 × 34, eight ages missing).
+    """Load clinical findings on six skin diseases (366 patients × 34, eight ages missing).
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def load_dermatology(*, data_home: Folder = None) -> Bunch:
 
 
 def load_shuttle(*, data_home: Folder = None) -> Bunch:
-    """Sensor readings of a space shuttle in seven states (58000 × 9, complete, very unbalanced).
+    """Load sensor readings of a space shuttle in seven states (58000 × 9, complete, unbalanced).
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def load_shuttle(*, data_home: Folder = None) -> Bunch:
 
 
 def load_satimage(*, data_home: Folder = None) -> Bunch:
-    """Patches of satellite images of six kinds of soil (6435 × 36, complete).
+    """Load satellite image patches of six kinds of soil (6435 × 36, complete).
 
     Parameters
     ----------
@@ -132,11 +133,12 @@ def load_satimage(*, data_home: Folder = None) -> Bunch:
 
 
 def list_hopkins155(*, data_home: Folder = None) -> list[str]:
-    """Names of the motion sequences that :func:`load_hopkins155` can load.
+    """Return the names of the motion sequences that :func:`load_hopkins155` can load.
 
-    The full collection has 155 sequences with two or three motions and one with five. Names ending
-    in ``_g12`` are motions 1 and 2 of another sequence. Without local files, these are the names to
-    download; put other ``_truth.mat`` files into the folder ``hopkins155/raw`` of your data.
+    The full collection has 155 sequences with two or three motions and one with five. A name that
+    ends in ``_g12`` holds only motions 1 and 2 of its parent. Without any sequence on disk, the
+    names are those that can be downloaded; put ``_truth.mat`` files of others into the folder
+    ``hopkins155/raw`` of your data.
 
     Parameters
     ----------
@@ -163,7 +165,7 @@ def list_hopkins155(*, data_home: Folder = None) -> list[str]:
 
 
 def load_hopkins155(name: str, frames: int | None = None, *, data_home: Folder = None) -> Bunch:
-    """Points tracked through a video with several motions (a row per point, complete).
+    """Load points tracked through a video of several motions (a row per point, complete).
 
     Parameters
     ----------
@@ -211,7 +213,7 @@ def load_hopkins155(name: str, frames: int | None = None, *, data_home: Folder =
 def load_cmu_mocap(
     subject: str = "56", trial: str = "01", step: int = 4, *, data_home: Folder = None
 ) -> Bunch:
-    """Joint angles of a moving person (a row per frame, 62 columns, complete).
+    """Load joint angles of a moving person (a row per frame, 62 columns, complete).
 
     The scales of the columns differ widely, and six of them are constant up to rounding.
 
@@ -252,7 +254,7 @@ def load_cmu_mocap(
 
 
 def list_tabular(*, data_home: Folder = None) -> list[str]:
-    """Names of the tables that :func:`load_tabular` can load.
+    """Return the names of the tables that :func:`load_tabular` can load.
 
     Parameters
     ----------
@@ -273,7 +275,7 @@ def list_tabular(*, data_home: Folder = None) -> list[str]:
 
 
 def load_tabular(name: str, *, data_home: Folder = None) -> Bunch:
-    """Load one of the ordinary tables.
+    """Load a table.
 
     Parameters
     ----------
@@ -311,7 +313,7 @@ def _uci(
     """Load a table with class codes 1, 2, ...; the target counts from 0, to index the names."""
     raw = [f"{name}/raw/{file}" for file in originals]
     z = _arrays(home, [f"{name}/{name}.npz"], keys, read, *raw)
-    if name == "satimage":  # code 6 (mixed soils) does not occur, so that 7 is the sixth class
+    if name == "satimage":  # code 6 (mixed soils) does not occur, and 7 is the sixth class
         z |= {"y": np.where(z["y"] == 7, 6, z["y"]), "class_names": np.array(_SOILS)}
     data, names = _as_matrix(name, z.pop("X")), z.pop("class_names").tolist()
     features = _of_length(name, z, "feature_names", data.shape[1]) if "feature_names" in z else None

@@ -1,4 +1,4 @@
-"""Complete matrices with a known low-dimensional structure; rows are samples."""
+"""Complete matrices of known low-dimensional structure, with samples as rows."""
 
 from __future__ import annotations
 

@@ -17,17 +17,17 @@ KINDS = {
     ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".xlsx": "excel",
     ".npy": "npy", ".npz": "npz", ".mat": "mat",
 }  # fmt: skip
-#: By which option one of several tables in a file is chosen.
+#: The option that chooses one of several tables in a file.
 CHOICES = {"excel": "sheet", "npz": "variable", "mat": "variable"}
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 #: How binary files begin.
 SIGNATURES = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x93NUMPY": "npy", b"MATLAB 5": "mat"}
 
-# What reads and writes files is loaded when it is used, so that the command line answers at once.
+# Readers and writers are imported when they are used, which keeps the command line fast.
 
 
 def kind_of(path: str) -> str | None:
-    """Return the kind of a file by its name; None where the name does not tell.
+    """Return the kind of a file by its name; None if the name does not tell.
 
     >>> kind_of("people.TSV"), kind_of("iris.data")
     ('tsv', None)
@@ -35,10 +35,10 @@ def kind_of(path: str) -> str | None:
     return KINDS.get(Path(path).suffix.lower())
 
 
-def read_table(path: str, how: ReadOptions | None = None) -> Table:
-    r"""Read a table from a file; its kind follows from its name, or from how it begins.
+def read_table(path: str, options: ReadOptions | None = None) -> Table:
+    r"""Read a table from a file; its kind follows from its name, or else from its first bytes.
 
-    "-" is the standard input. What is not a table raises a TableFileError, with the place and the
+    "-" is the standard input. If the file is not a table, a TableFileError names the place and the
     remedy.
 
     >>> import tempfile
@@ -47,22 +47,22 @@ def read_table(path: str, how: ReadOptions | None = None) -> Table:
     ...     read_table(f"{folder}/a.tsv").frame.rows()
     [(41, 'red'), (None, 'blue')]
     """
-    how, name = how or ReadOptions(), "standard input" if path == "-" else path
+    options, name = options or ReadOptions(), "standard input" if path == "-" else path
     content = _content(path)
     kind = kind_of(path) or next(
         (kind for start, kind in SIGNATURES.items() if content.startswith(start)), "csv"
     )
     for option in ("sheet", "variable"):
-        if getattr(how, option) is not None and CHOICES.get(kind) != option:
+        if getattr(options, option) is not None and CHOICES.get(kind) != option:
             raise TableFileError(f"{name} has no {option}s; leave out --{option}.")
     if kind in DELIMITERS:
         from polycomplete.io.text import read_text
 
-        table = read_text(content, name, how, DELIMITERS[kind])
+        table = read_text(content, name, options, DELIMITERS[kind])
     else:
         from polycomplete.io.binary import read_binary
 
-        table = read_binary(content, name, kind, how)
+        table = read_binary(content, name, kind, options)
     _refuse_infinite(table)
     return replace(table, kind=kind)
 
@@ -70,7 +70,7 @@ def read_table(path: str, how: ReadOptions | None = None) -> Table:
 def write_table(table: Table, path: str, *, force: bool = False) -> None:
     r"""Write a table into a file, whole or not at all; its kind follows from its name.
 
-    "-" is the standard output, in the form in which the table was read. A file of that name is
+    "-" is the standard output, in the form in which the table was read. An existing file is
     refused (FileExistsError) unless ``force``.
 
     >>> import polars as pl, tempfile
@@ -88,12 +88,17 @@ def write_table(table: Table, path: str, *, force: bool = False) -> None:
         return
     kind = kind_of(path)
     if kind is None:
-        raise TableFileError(
-            f"{path} does not say what kind of table to write; let its name end in one of "
-            f"{' '.join(KINDS)}."
-        )
+        raise unknown_kind(path)
     with written_whole(path, force=force) as file:
         _write(table, file, kind)
+
+
+def unknown_kind(path: str) -> TableFileError:
+    """Return the error of a name that does not tell what kind of table to write."""
+    return TableFileError(
+        f"{path} does not say what kind of table to write; let its name end in one of "
+        f"{' '.join(KINDS)}."
+    )
 
 
 def _write(table: Table, file: IO[bytes], kind: str) -> None:
@@ -128,6 +133,5 @@ def _refuse_infinite(table: Table) -> None:
         if column.dtype.is_float() and column.is_infinite().any():
             place = table.place(int(column.is_infinite().arg_max()), column.name)
             raise TableFileError(
-                f"{place}: an infinite number; leave the cell empty to have it completed, or "
-                "write a finite number."
+                f"{place}: an infinite number; leave the cell empty, or write a finite number."
             )

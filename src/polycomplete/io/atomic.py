@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ STANDARD_OUTPUT = "standard output"  # what messages call it
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[IO[bytes]]:
-    """Open a binary file for writing that gets its name only when everything is in it.
+    """Open a binary file for writing that gets its name only when it is complete.
 
-    It is written under another name in the same folder, brought to the disk, and renamed. Whatever
-    goes wrong before that, a full disk or an interrupt, leaves nothing behind, and leaves what was
-    there before as it was. Pipes and devices are written to directly. A file of that name is
-    refused (FileExistsError) unless ``force``.
+    It is written under a temporary name in the same folder, flushed to the disk, and renamed. After
+    any error or interrupt before that, nothing is left behind, and an existing file is unchanged.
+    Pipes and devices are written to directly. An existing file is refused (FileExistsError) unless
+    ``force``.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -36,7 +36,7 @@ def written_whole(path: str | os.PathLike[str], *, force: bool = False) -> Itera
             yield file
         return
     refuse_taken(path, force)
-    # A link stays a link: what it points to is replaced.
+    # A link stays a link: its target is replaced.
     target = Path(os.path.realpath(path))
     part = target.with_name(f".{target.name[:100]}.{token_hex(4)}.part")
     with naming_file(path):
@@ -47,7 +47,7 @@ def written_whole(path: str | os.PathLike[str], *, force: bool = False) -> Itera
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            refuse_taken(path, force)  # it may have come meanwhile
+            refuse_taken(path, force)  # it may have appeared since
             os.replace(part, target)
         finally:
             part.unlink(missing_ok=True)
@@ -55,7 +55,7 @@ def written_whole(path: str | os.PathLike[str], *, force: bool = False) -> Itera
 
 @contextmanager
 def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Let errors of the system name the file that the user knows."""
+    """Make errors of the system name the file that the user knows."""
     try:
         yield
     except OSError as error:
@@ -65,7 +65,7 @@ def naming_file(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def refuse_taken(path: Path, force: bool) -> None:
-    """Raise where a file must not be written."""
+    """Raise if a file must not be written."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file in it.")
     if not path.parent.is_dir():
@@ -77,5 +77,5 @@ def refuse_taken(path: Path, force: bool) -> None:
 
 
 def _is_device(path: Path) -> bool:
-    """Return whether something is there that is written to and not replaced, such as a pipe."""
+    """Return whether a path is a pipe or device, which is written to and not replaced."""
     return path.exists() and not path.is_file() and not path.is_dir()

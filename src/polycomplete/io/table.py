@@ -1,4 +1,4 @@
-"""A table from a file: what its cells mean, and how they stood there."""
+"""A table from a file: its cells as values, and as they are written in the file."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from typing import Any
 
 from polycomplete._optional import need
 
-#: What stands for a missing cell in text, whatever surrounds it of blanks; nan also in any other
-#: case and with a sign, as programs write it.
+#: Missing cells in text, with or without blanks around them; nan also in any case and with a sign.
 MARKERS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null")
-#: What people type into a cell that they have nothing for, in small letters.
+#: Missing cells as people type them, in lower case.
 SIGNS = ("-", "--", ".", "n/a")
-#: Words that say so too. In a column of numbers or days they are missing cells; in one of text they
-#: may be a label like any other, and stay, but nothing should ever be completed by them.
+#: Words for missing cells in columns of numbers or dates. In columns of text they may be labels and
+#: stay, but nothing should ever be completed by them.
 UNKNOWN = ("none", "unknown", "missing")
-#: Digits with a zero before them are a code, such as 007 or a postcode, and not a number.
+#: Digits after a zero are a code, such as 007 or a postcode, and not a number.
 CODE = r"^[+-]?0\d+$"
 NAN = r"^[+-]?(?i:nan)$"
 WHOLE = r"^[+-]?\d+$"
@@ -31,18 +30,18 @@ class TableFileError(ValueError):
 
 
 def polars() -> ModuleType:
-    """Return polars, which only those who read tables from files need."""
+    """Return polars, an optional dependency."""
     return need("polars", "cli", "Reading a table")
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a reader has to be told where a file does not speak for itself.
+    """How to read a file.
 
-    ``delimiter`` (None for the usual, or what the header suggests), ``encoding``, ``decimal`` and
-    ``header`` are about text files; ``sheet`` of an Excel file is the first by default, and
-    ``variable`` of a .mat or .npz file the only array, or the one called X. ``missing`` stands for
-    missing cells besides :data:`MARKERS`.
+    ``delimiter`` (None for the one that fits), ``encoding``, ``decimal`` and ``header`` are for
+    text files; ``sheet`` of an Excel file is the first by default, and ``variable`` of a .mat or
+    .npz file the only array, or the one called X. ``missing`` are texts or numbers for missing
+    cells, in addition to :data:`MARKERS`.
     """
 
     delimiter: str | None = None
@@ -55,7 +54,7 @@ class ReadOptions:
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """All that stands for a missing cell."""
+        """All texts for missing cells."""
         return (*MARKERS, *self.missing)
 
 
@@ -63,8 +62,8 @@ class ReadOptions:
 class Dialect:
     """How a text file is written.
 
-    ``header`` is the first line as it stands there, None where there is none; ``mark`` is the byte
-    order mark at the beginning, or nothing.
+    ``header`` has the cells of the first line, None if the file has no header; ``mark`` is the byte
+    order mark, or empty.
     """
 
     delimiter: str = ","
@@ -84,25 +83,25 @@ class Table:
     name : str
         The file, for messages.
     frame : polars DataFrame
-        Numbers and text, null where a cell is missing.
+        Numbers, dates and text, null where missing.
     kind : str
-        That of the file: "csv", "parquet", ...
+        Kind of the file: "csv", "parquet", ...
     texts : polars DataFrame or None
-        The cells of a text file as they stand there.
+        The cells of a text file as they are written there.
     dialect : Dialect
         How a text file is written.
     lines : array of int or None
-        The line of each row in a text file, counted from 1.
+        The line of each row in a text file, from 1.
     key : str
         The name of the array in a .npz or .mat file.
     other_arrays : dict
-        The others in it.
+        Its other arrays.
     sheet : str or None
         The name of the sheet of an Excel file.
     other_sheets : tuple of str
         The names of its other sheets, which were not read.
     marked : dict
-        From a column to the texts in it that were read as missing, and how often each was.
+        From a column to the texts that were read as missing, and the count of each.
 
     Examples
     --------
@@ -129,24 +128,24 @@ class Table:
 
     @classmethod
     def of(cls, name: str, given: Any, meant: list[Any], **known: Any) -> Table:
-        """Return a table from a frame as it was read, and what its columns mean."""
+        """Return a table from a frame as it was read, and its columns as values."""
         marked = {one.name: _marked(one, found) for one, found in zip(given, meant, strict=True)}
         return cls(name, given.select(meant), marked=marked, **known)
 
     def place(self, row: int, column: str) -> str:
-        """Say where a cell is, as somebody who looks into the file would."""
+        """Return where a cell is in the file."""
         word, numbers = self.rows
         return f"{self.name}, {word} {numbers[row]}, column {column!r}"
 
     @property
     def rows(self) -> tuple[str, Sequence[int]]:
-        """What rows are called, and the number of each: lines of a text file, or rows from 1."""
+        """The word for rows, "line" or "row", and their numbers in the file, from 1."""
         if self.lines is None:
             return "row", range(1, len(self.frame) + 1)
         return "line", self.lines
 
     def text_of(self, name: str) -> Any:
-        """Return a column as text, also where it could be read as numbers; null where missing."""
+        """Return a column as text, even if it was read as numbers; null where missing."""
         column = self.frame[name]
         if not column.dtype.is_numeric():
             return column
@@ -157,8 +156,8 @@ class Table:
     def completed(self, columns: Any) -> Table:
         """Return the table with its missing cells taken from completed columns.
 
-        Cells that are there stay as they are, in a text file to the letter. A column of whole
-        numbers stays one: what comes into it is rounded.
+        Observed cells stay as they are, in text files to the letter. In columns of integers,
+        completed cells are rounded.
         """
         filled = [_filled(self.frame[column.name], column) for column in columns]
         texts = self.texts
@@ -167,13 +166,13 @@ class Table:
         return replace(self, frame=self.frame.with_columns(filled), texts=texts)
 
     def _patched(self, filled: Any) -> Any:
-        """Return the texts of a column with those of its missing cells written anew."""
+        """Return the texts of a column with its missing cells filled in."""
         new = self.frame[filled.name].is_null() & filled.is_not_null()
         cells = written(filled.filter(new), self.dialect.decimal)
         return self.texts[filled.name].clone().scatter(new.arg_true(), cells)
 
     def with_column(self, column: Any) -> Table:
-        """Return the table with one more column, or one of that name replaced."""
+        """Return the table with one more column, or with one replaced."""
         frame, texts, dialect = self.frame.with_columns(column), self.texts, self.dialect
         if texts is not None:
             texts = texts.with_columns(written(column, dialect.decimal))
@@ -183,7 +182,7 @@ class Table:
 
 
 def _filled(given: Any, completed: Any) -> Any:
-    """Return a column, in the type it came in, with its missing cells from another one."""
+    """Return a column with its missing cells from another one; its dtype stays."""
     if given.dtype.is_integer() and completed.dtype.is_float():
         low, most = given.lower_bound().item(), given.upper_bound().item()
         high = float(most) if float(most) <= most else nextafter(most, 0.0)
@@ -198,9 +197,7 @@ def written(column: Any, decimal: str) -> Any:
 
 
 def as_text(value: object, decimal: str = ".") -> str:
-    """Return what a completed cell looks like in a text file.
-
-    Ten digits of a number are written: far more than a completion is good for, and short.
+    """Return a completed cell as text, numbers with ten digits.
 
     >>> as_text(0.1 + 0.2), as_text(3.0), as_text("red"), as_text(0.5, ",")
     ('0.3', '3', 'red', '0,5')
@@ -215,11 +212,11 @@ def as_text(value: object, decimal: str = ".") -> str:
 def meaning(
     column: Any, markers: Iterable[str] = MARKERS, decimal: str = ".", numbers: bool = True
 ) -> Any:
-    """Return a column as numbers or text, null where a cell is missing.
+    """Return a column as numbers, dates or text, null where missing.
 
-    Where people typed its text (``numbers``), :data:`SIGNS` are missing, and it becomes Int64 if
-    every cell that is there is a whole number without decimals, and no code such as 007; Float64 if
-    every cell is a number; Date if every cell is a day such as 2024-12-31.
+    In text that people typed (``numbers``), :data:`SIGNS` are missing, and the column becomes Int64
+    if every observed cell is a whole number without decimals, and none a code such as 007; Float64
+    if every cell is a number; Date if every cell is a day such as 2024-12-31.
 
     >>> import polars as pl
     >>> meaning(pl.Series(["1.10", " 2", "?"])).to_list()
@@ -252,25 +249,25 @@ def meaning(
 
 
 def without(column: Any, texts: Sequence[str]) -> Any:
-    """Return a column, null where a cell of text is one of some texts, in whatever letters."""
+    """Return a column, null where a cell is one of some texts, in any case."""
     if column.dtype != polars().String:
         return column
     return blanked(column, column.str.strip_chars().str.to_lowercase().is_in(list(texts)))
 
 
 def blanked(column: Any, mask: Any) -> Any:
-    """Return a column, null where it is null or a mask is true."""
+    """Return a column, null also where a mask is true."""
     return column.zip_with(~mask, column.clear(len(column)))
 
 
 def _typed(column: Any, decimal: str) -> Any:
-    """Return a column as numbers or days, if it is one but for signs and words; else as text."""
+    """Return a column as numbers or dates if it has no other text but signs and words."""
     found = _parsed(without(column, (*SIGNS, *UNKNOWN)).str.strip_chars(), decimal)
     return without(column, SIGNS) if found is None else found
 
 
 def _parsed(plain: Any, decimal: str) -> Any:
-    """Return a column of text as numbers or days, if it is one; None else."""
+    """Return a column of text as numbers or dates; None if some cell is neither."""
     if plain.null_count() == len(plain) or plain.str.contains(CODE).any():
         return None
     if plain.str.contains(WHOLE).all():
@@ -287,7 +284,7 @@ def _parsed(plain: Any, decimal: str) -> Any:
 
 
 def _marked(given: Any, read: Any) -> dict[str, int]:
-    """Return how many cells of a column were read as missing, by the text that stood there."""
+    """Return the count of each text of a column that was read as missing."""
     texts = given.filter(read.is_null()).drop_nulls()
     if not len(texts):
         return {}

@@ -1,7 +1,7 @@
-"""Text files: CSV, TSV and their relatives, cell by cell as they stand there.
+"""Text files such as CSV and TSV, whose cells are kept as they are written.
 
-Python's own csv module takes them apart, because it knows the line of every row for the messages
-and takes no cell for something else than its letters. polars keeps the columns, compactly.
+Python's csv module parses them, because it knows the line of every row and does not convert cells.
+polars stores the columns.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from polycomplete.io.table import (
     written,
 )
 
-BATCH, LONGEST = 10_000, 2**27  # rows held as Python objects at a time, letters of a cell
-MARK = "\ufeff"  # which some programs put at the beginning, and which tells the order of bytes
+BATCH, LONGEST = 10_000, 2**27  # rows parsed at a time; maximum length of a cell
+MARK = "\ufeff"  # the byte order mark
 MARKED = ("utf-8", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
-Row = tuple[int, list[Any]]  # the line, and the cells: None for that of a blank line
+Row = tuple[int, list[Any]]  # the line, and the cells: None for a blank line
 
 
-def read_text(content: bytes, name: str, how: ReadOptions, usual: str = ",") -> Table:
-    r"""Read a table from the content of a text file; messages call it by its name.
+def read_text(content: bytes, name: str, options: ReadOptions, usual: str = ",") -> Table:
+    r"""Read a table from the content of a text file; errors mention its name.
 
     ``usual`` is the delimiter of this kind of file.
 
@@ -47,23 +47,23 @@ def read_text(content: bytes, name: str, how: ReadOptions, usual: str = ",") -> 
     """
     with ExitStack() as stack:
         stack.callback(csv.field_size_limit, csv.field_size_limit(LONGEST))
-        dialect, width = _dialect(content, how, usual)
+        dialect, width = _dialect(content, options, usual)
         if not width:
             raise TableFileError(f"{name} is empty; give a table with at least one row.")
         rows = stack.enter_context(_opened(content, name, dialect))
         header = [f"column {j + 1}" for j in range(width)]
-        if how.header:
+        if options.header:
             header = next(row for _, row in rows if not _is_blank(row))
         texts, lines = _collected(_without_blanks(rows, width), _names(name, header), name)
     if not len(texts):
         raise TableFileError(f"{name} has a header and no rows; give at least one row.")
-    meant = [meaning(column, how.markers, how.decimal) for column in texts]
-    dialect = replace(dialect, header=header if how.header else None)
+    meant = [meaning(column, options.markers, options.decimal) for column in texts]
+    dialect = replace(dialect, header=header if options.header else None)
     return Table.of(name, texts, meant, texts=texts, dialect=dialect, lines=lines)
 
 
 def write_text(table: Table, file: IO[bytes], dialect: Dialect | None = None) -> None:
-    r"""Write a table as text; cells that were read from text are written as they stood there.
+    r"""Write a table as text; cells that were read from text are written as they were.
 
     >>> out = io.BytesIO()
     >>> write_text(read_text(b"a,b\n1.10,'x'\n", "a.csv", ReadOptions()), out)
@@ -78,7 +78,7 @@ def write_text(table: Table, file: IO[bytes], dialect: Dialect | None = None) ->
     def write(line: str) -> int:
         return file.write((line.removesuffix("\r\n") + dialect.newline).encode(dialect.encoding))
 
-    # The writer puts quotation marks only around those ends of lines that it writes itself: both.
+    # The writer quotes cells only if they contain its own line terminator: both characters.
     writer = csv.writer(
         SimpleNamespace(write=write), delimiter=dialect.delimiter, lineterminator="\r\n"
     )
@@ -86,37 +86,37 @@ def write_text(table: Table, file: IO[bytes], dialect: Dialect | None = None) ->
     if dialect.header is not None:
         writer.writerow(dialect.header or texts.columns)
     for row in texts.iter_rows():
-        if row == (None,):  # it was a blank line
+        if row == (None,):  # a blank line
             write("")
         else:
             writer.writerow(row)
 
 
-def _dialect(content: bytes, how: ReadOptions, usual: str) -> tuple[Dialect, int]:
-    """Return how a file is written, and how many cells its first row has."""
+def _dialect(content: bytes, options: ReadOptions, usual: str) -> tuple[Dialect, int]:
+    """Return how a file is written, and the number of cells of its first row."""
     try:
-        "".encode(how.encoding)
+        "".encode(options.encoding)
     except LookupError:
         raise TableFileError(
-            f"There is no encoding {how.encoding!r}; try utf-8, latin-1 or utf-16."
+            f"There is no encoding {options.encoding!r}; try utf-8, latin-1 or utf-16."
         ) from None
-    if how.delimiter is not None and len(how.delimiter) != 1:
-        raise TableFileError(f"The delimiter must be one letter, got {how.delimiter!r}.")
-    encoding, mark = _marked(content, how.encoding)
-    delimiters = [how.delimiter] if how.delimiter else [usual, ";", "\t", "|", ","]
-    # What stands before decimals hardly stands between cells as well.
-    delimiters.sort(key=lambda one: one == how.decimal)
+    if options.delimiter is not None and len(options.delimiter) != 1:
+        raise TableFileError(f"The delimiter must be one character, got {options.delimiter!r}.")
+    encoding, mark = _marked(content, options.encoding)
+    delimiters = [options.delimiter] if options.delimiter else [usual, ";", "\t", "|", ","]
+    # The decimal separator is hardly the delimiter as well.
+    delimiters.sort(key=lambda one: one == options.decimal)
     found = {}
     for one in delimiters:
         width, newline = _first_row(content, encoding, mark, one)
-        found[one] = Dialect(one, newline, encoding, how.decimal, mark=mark), width
+        found[one] = Dialect(one, newline, encoding, options.decimal, mark=mark), width
         if width > 1:
             return found[one]
-    return found[how.delimiter or usual]
+    return found[options.delimiter or usual]
 
 
 def _marked(content: bytes, encoding: str) -> tuple[str, str]:
-    """Return the encoding with its order of bytes, and the mark that tells it."""
+    """Return the encoding with its byte order, and the byte order mark."""
     family = codecs.lookup(encoding).name.removesuffix("-sig")
     for one in MARKED:
         if one.startswith(family) and content.startswith(MARK.encode(one)):
@@ -133,7 +133,7 @@ def _lines(content: bytes, encoding: str, mark: str, errors: str = "strict") -> 
 
 
 def _first_row(content: bytes, encoding: str, mark: str, delimiter: str) -> tuple[int, str]:
-    """Return how many cells the first row has, which may be of several lines, and its end."""
+    """Return the number of cells of the first row, and its line end."""
     reader = csv.reader(_lines(content, encoding, mark, "replace"), delimiter=delimiter)
     row: list[str] = []
     with suppress(csv.Error):
@@ -145,7 +145,7 @@ def _first_row(content: bytes, encoding: str, mark: str, delimiter: str) -> tupl
 
 @contextmanager
 def _opened(content: bytes, name: str, dialect: Dialect) -> Iterator[Iterator[Row]]:
-    """Give the rows of a file with their lines; turn errors into sentences."""
+    """Yield the rows of a file with their lines; turn errors into sentences."""
     lines = _lines(content, dialect.encoding, dialect.mark)
     reader = csv.reader(lines, delimiter=dialect.delimiter, strict=True)
     try:
@@ -154,12 +154,12 @@ def _opened(content: bytes, name: str, dialect: Dialect) -> Iterator[Iterator[Ro
         raise TableFileError(_undecodable(content, name, dialect.encoding)) from None
     except csv.Error as error:
         raise TableFileError(
-            f"{name}, line {reader.line_num}: {error}; is a quotation mark missing there?"
+            f"{name}, line {reader.line_num}: {error}; is a quotation mark missing?"
         ) from None
 
 
 def _undecodable(content: bytes, name: str, encoding: str) -> str:
-    """Say in which line a file stops being text."""
+    """Return where a file is not text in an encoding."""
     place, what = name, "it"
     try:
         content.decode(encoding)
@@ -167,18 +167,18 @@ def _undecodable(content: bytes, name: str, encoding: str) -> str:
         before = content[: error.start].decode(encoding, errors="replace")
         place = f"{name}, line {before.count(chr(10)) + 1}"
         what = f"byte 0x{content[error.start]:02x}"
-    except UnicodeError:  # some encodings do not say where
+    except UnicodeError:  # some encodings do not tell where
         pass
     remedy = "name the right one by --encoding, for example latin-1, or save it as UTF-8."
     return f"{place}: {what} is not {encoding}; {remedy}"
 
 
 def _is_blank(row: list[str]) -> bool:
-    return not row or (len(row) == 1 and row[0].isspace())  # a cell "" is none of these
+    return not row or (len(row) == 1 and row[0].isspace())  # a quoted empty cell is not blank
 
 
 def _without_blanks(rows: Iterable[Row], width: int) -> Iterator[Row]:
-    """Leave out blank lines; in one column they are missing cells, but for those at the end."""
+    """Leave out blank lines; in files of one column they are missing cells, except at the end."""
     waiting: list[Row] = []
     for line, row in rows:
         if not _is_blank(row):
@@ -190,7 +190,7 @@ def _without_blanks(rows: Iterable[Row], width: int) -> Iterator[Row]:
 
 
 def _names(name: str, header: list[str]) -> list[str]:
-    """Return the names of columns; raise where two are the same."""
+    """Return the names of columns; raise if two are the same."""
     places: dict[str, int] = {}
     for j, one in enumerate(header, 1):
         first = places.setdefault(one.strip(), j)
@@ -203,7 +203,7 @@ def _names(name: str, header: list[str]) -> list[str]:
 
 
 def _collected(rows: Iterator[Row], names: list[str], name: str) -> tuple[Any, array[int]]:
-    """Return the cells as they stand there, and the line of each row."""
+    """Return the cells as they are written, and the line of each row."""
     pl, lines = polars(), array("q")
     schema = dict.fromkeys(names, pl.String)
     parts = [pl.DataFrame(schema=schema)]

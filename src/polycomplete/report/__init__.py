@@ -1,9 +1,8 @@
-"""The report of a completion: a plain summary first; page, text and JSON are renderings of it.
+"""The report of a completion: a summary, rendered as a page, as text or as JSON.
 
-The page needs nothing besides itself: no network, no files beside it. Names and labels come from
-the data and may hold anything; the template escapes all of it. The page also forbids itself every
-script and style but its own two, by their hashes. Drawings are paths in small units of their own,
-stretched to the page, so that a histogram of 500 columns stays light.
+The page is self-contained. Names and labels come from the data and may hold anything; the template
+escapes all of them, and a content security policy allows no script and style but its own. Drawings
+are paths in units of their own, stretched to the page, which keeps the page of 500 columns small.
 """
 
 from __future__ import annotations
@@ -30,51 +29,53 @@ from polycomplete.report.summary import summarize
 
 __all__ = ["Report"]
 
-#: Columns that the page lists, at most (the JSON has all of them), and shades of its map.
+#: Maximum number of columns on the page (the JSON has all of them), and shades of its map.
 COLUMNS, SHADES = 1000, 5
 
 
 class Report:
-    """What a completion did: what was missing, what was filled in, and how far to trust it.
+    """Report of a completion: what was missing, what was filled in, and how far to trust it.
 
-    It is of the two tables that it is given, whose rows may be those of the fit or others.
-    ``completer.report(X, completed)`` is short for it. In a notebook it shows itself. The page
-    needs the extra "report" (``pip install "polycomplete[report]"``), text and JSON need nothing.
+    The rows may be those of the fit or others. ``completer.report(X, completed)`` is a shorthand.
+    In a notebook the report shows itself. The page needs the extra "report"
+    (``pip install "polycomplete[report]"``); text and JSON need nothing.
 
     Parameters
     ----------
     completer : estimator
-        Any completer of this library or imputer of scikit-learn, fitted.
+        A fitted completer of this library, or imputer of scikit-learn.
     X, completed : array-like or data frame
         The table before and after.
-    method, seconds : str, float, optional
-        What the method is called, and how long it took; its class, and nothing, by default.
+    method : str, optional
+        Name of the method; its class by default.
+    seconds : float, optional
+        Time of the completion.
     command : str, optional
-        The command line that made this, for the lines that show how to do it again.
+        The command line that reproduces the completion.
     row_word : str, default="row"
-        What the labels of rows are: "line" of a file, or the name of a column.
+        What labels of rows are: "line" of a file, or the name of a column.
     row_labels : sequence, optional
-        By what the rows are named; by default they count from 0.
+        Labels of the rows; by default numbers from 0.
     remarks : sequence of str, default=()
-        Sentences that are added to the main points.
+        Sentences to add to the main points.
 
     Attributes
     ----------
     summary : dict
-        Everything the report says: strings, numbers, bools, None, and lists and dicts of these.
+        The content of the report: strings, numbers, bools, None, and lists and dicts of these.
         Keys: ``format``; ``created``; ``method``; ``seconds``; ``table`` (rows, columns,
         used_columns, cells, missing, missing_share, completed, still_missing,
         missing_where_left_alone, complete_rows, tiles: the share missing by blocks of cells);
         ``columns`` that are used (each: position, name, kind, observed, missing, missing_share,
         completed, unknown_labels, lowest, highest, mean, spread, histogram, labels, beyond_range,
         expected_error; dates count in days since 1970); ``expected_error`` over all columns of
-        numbers, each by the cells that it lacks; ``wrong_labels`` over the others; ``rows_of_fit``,
-        whether these are the rows of the fit (None where it knows nothing of them);
-        ``uncertain_cells``; ``undetermined_rows``; ``fallback_columns``, filled with their mean or
-        mode; ``fit`` (iterations, seconds, stop, converged); ``settings``; ``chosen`` by the fit;
-        ``versions``; ``reproduce`` (python, command); ``rows_by``, what rows are named by;
-        ``rows_from``, where these numbers begin (None where they are no numbers); ``findings``,
-        the main points in sentences, remarks among them; ``notes``, what is not known.
+        numbers, weighted by their missing cells; ``wrong_labels`` over the others;
+        ``rows_of_fit``, whether these are the rows of the fit (None if that is unknown);
+        ``uncertain_cells``; ``undetermined_rows``; ``fallback_columns``, filled in with their mean
+        or mode; ``fit`` (iterations, seconds, stop, converged); ``settings``; ``chosen`` by the
+        fit; ``versions``; ``reproduce`` (python, command); ``rows_by``, what labels of rows are;
+        ``rows_from``, the first number of a row (None if labels are not numbers); ``findings``,
+        the main points in sentences, with remarks; ``notes``, what is not known.
 
     See Also
     --------
@@ -119,7 +120,7 @@ class Report:
         self.summary: dict[str, Any] = made
 
     def html(self) -> str:
-        """Return a page that needs nothing besides itself."""
+        """Return a self-contained page."""
         return page_of(self.summary)
 
     def json(self) -> str:
@@ -127,29 +128,29 @@ class Report:
         return json.dumps(self.summary, ensure_ascii=False, allow_nan=False, indent=1)
 
     def text(self) -> str:
-        """Return the main points and what is not known, one sentence a line."""
+        """Return the main points and what is not known, one sentence per line."""
         points = [point["text"] for point in self.summary["findings"]]
         return "\n".join([*points, *self.summary["notes"]])
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write the report into a file, whole or not at all; one of that name is replaced.
+        """Write the report into a file, whole or not at all; an existing file is replaced.
 
         Parameters
         ----------
         path : str or path
-            Its ending says what is written: a page (.html), JSON (.json) or text (.txt).
+            Its ending decides on the form: a page (.html), JSON (.json) or text (.txt).
         """
         content = self.render(path).encode("utf-8")
         with written_whole(path, force=True) as file:
             file.write(content)
 
     def render(self, path: str | PathLike[str]) -> str:
-        """Return what a file of some name holds.
+        """Return the report in the form that the name of a file asks for.
 
         Parameters
         ----------
         path : str or path
-            Its ending counts: .html, .json or .txt.
+            Only its ending counts: .html, .json or .txt.
 
         Returns
         -------
@@ -158,13 +159,11 @@ class Report:
         kinds = {".html": self.html, ".htm": self.html, ".json": self.json, ".txt": self.text}
         kind = Path(path).suffix.lower()
         if kind not in kinds:
-            raise ValueError(
-                f"{path} must end with .html, .json or .txt, which says what to write."
-            )
+            raise ValueError(f"{path} must end with .html, .json or .txt.")
         return kinds[kind]() + ("\n" if kind == ".txt" else "")
 
     def _repr_html_(self) -> str:
-        """Show the page in a notebook, in a frame of its own so that styles do not mix."""
+        """Show the page in a notebook, in a frame that isolates its styles."""
         return (
             f'<iframe title="Report of {escape(self.summary["method"])}" sandbox="allow-scripts" '
             'loading="lazy" '
@@ -199,26 +198,26 @@ def _template() -> Any:
 
 
 def isolated(text: str) -> str:
-    """Put invisible marks around quoted names, so that none of them turns the sentence."""
+    """Isolate quoted names in either direction of writing by invisible marks."""
     return re.sub("“(.*?)”", "“\u2068\\1\u2069”", text)
 
 
 def digest(text: str) -> str:
-    """Return the hash by which a content security policy knows a script or style."""
+    """Return the hash by which a content security policy allows a script or style."""
     return "sha256-" + b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def block_names(names: list[str], width: int) -> list[str]:
-    """Return for each column of tiles the names of the columns in it."""
+    """Return the names of the columns in each column of tiles."""
     edges = [len(names) * i // max(width, 1) for i in range(width + 1)]
     ends = [(names[begin], names[end - 1]) for begin, end in pairwise(edges)]
     return [" … ".join(dict.fromkeys(pair)) for pair in ends]
 
 
 def missing_map(tiles: list[list[float]]) -> dict[str, Any]:
-    """Return the map of what is missing, given the share of it by blocks of rows and columns.
+    """Return a map of missing cells, given their share in each block of rows and columns.
 
-    That is: paths of the tiles of each shade; the share missing of each column and of each row.
+    It has the paths of the tiles of each shade, and the share of each column and of each row.
     """
     paths = [""] * (SHADES + 1)
     for y, line in enumerate(tiles):
@@ -233,7 +232,7 @@ def missing_map(tiles: list[list[float]]) -> dict[str, Any]:
 
 
 def steps(counts: list[int], height: float = 10.0) -> str:
-    """Return the outline of a histogram, one unit for each bin, as high as its fullest bin."""
+    """Return the outline of a histogram, with bins of width 1, scaled to its highest bin."""
     most = max(counts, default=0)
     tops = [round(height - height * count / (most or 1), 1) for count in counts]
     path = "".join(f"V{top:g}H{x}" for x, top in enumerate(tops, 1))

@@ -1,4 +1,4 @@
-"""The columns of a report: cells before and after, what the fit knows of them, and their error."""
+"""The columns of a report: their cells before and after, and what the fit knows of these."""
 
 from __future__ import annotations
 
@@ -25,15 +25,20 @@ FEWEST, DRAWS, LEVEL = 10, 999, 0.95
 
 
 class Cells(NamedTuple):
-    """The cells of a column: floats (days of dates and durations) or labels; which are observed."""
+    """The cells of a column, as floats (dates and durations in days) or labels, and the mask."""
 
     entries: np.ndarray
     seen: np.ndarray
     kind: str = "number"  # or "date", "duration", "text"
 
+    @property
+    def is_text(self) -> bool:
+        """Whether the cells are labels."""
+        return self.kind == "text"
+
 
 def columns_of(table: Any, names: Any = None) -> dict[str, Any]:
-    """Return the columns of an array or data frame by name; ``names`` are those of an array."""
+    """Return the columns of a table by name; ``names`` are the names of an array's columns."""
     frame = nw.from_native(table, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return {str(series.name): series for series in frame.iter_columns()}
@@ -49,7 +54,7 @@ def columns_of(table: Any, names: Any = None) -> dict[str, Any]:
 
 
 def cells_of(column: Any, marker: Any = np.nan, text: bool = False) -> Cells:
-    """Read a column; ``marker`` is missing, too, and ``text`` asks for labels."""
+    """Read a column; ``marker`` is missing too, and ``text`` asks for labels."""
     if not isinstance(column, np.ndarray):
         dtype = column.dtype
         if dtype.is_temporal() and dtype != nw.Time and not text:
@@ -74,31 +79,33 @@ def cells_of(column: Any, marker: Any = np.nan, text: bool = False) -> Cells:
 
 
 def _label(entry: Any) -> str:
-    """Return how a label is written: 1 and 1.0 are one."""
+    """Return a label as text; 1 and 1.0 are the same label."""
     level = key(entry)
     return str(int(level) if isinstance(level, float) and level.is_integer() else level)
 
 
-def described(j: int, name: str, cells: Cells, told: np.ndarray, new: Cells) -> dict[str, Any]:
-    """Return what a summary says of a column, of whose cells the fit knows those in ``told``."""
-    count, missing = np.count_nonzero(told), np.count_nonzero(~cells.seen)
+def described(j: int, name: str, cells: Cells, known: np.ndarray, new: Cells) -> dict[str, Any]:
+    """Return the summary of a column; ``known`` is the mask of cells that the fit knows."""
+    count, missing = np.count_nonzero(known), np.count_nonzero(~cells.seen)
     filled = ~cells.seen & new.seen
     column = {
         "position": j,
         "name": clean(name),
         "kind": cells.kind if count else "empty",
-        "observed": len(told) - missing,
+        "observed": len(known) - missing,
         "missing": missing,
-        "missing_share": missing / max(len(told), 1),
+        "missing_share": missing / max(len(known), 1),
         "completed": np.count_nonzero(filled),
-        "unknown_labels": len(told) - missing - count,
+        "unknown_labels": len(known) - missing - count,
         **dict.fromkeys(("lowest", "highest", "mean", "spread"), math.nan),
         "histogram": None,
         "labels": None,
         "beyond_range": 0,
     }
-    tell = _labels if cells.kind == "text" else _numbers
-    return column | tell(cells.entries[told], new.entries[filled], cells.kind) if count else column
+    summary = _labels if cells.is_text else _numbers
+    if not count:
+        return column
+    return column | summary(cells.entries[known], new.entries[filled], cells.kind)
 
 
 def _numbers(values: np.ndarray, new: np.ndarray, kind: str) -> dict[str, Any]:
@@ -119,14 +126,14 @@ def _numbers(values: np.ndarray, new: np.ndarray, kind: str) -> dict[str, Any]:
 
 
 def _bins(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Count values by bins, for huge and tiny ranges, too, which np.histogram refuses."""
+    """Count values by bins, also over huge and tiny ranges, which np.histogram refuses."""
     width = high / 2 - low / 2
     place = (values / 2 - low / 2) / width if width > 0 else np.full(len(values), 0.5)
     return np.bincount(np.minimum((BINS * place).astype(int), BINS - 1), minlength=BINS)
 
 
 def _labels(values: np.ndarray, new: np.ndarray, _: str) -> dict[str, Any]:
-    """Count the most frequent labels among the observed and among the completed cells."""
+    """Count the most frequent labels among the observed and the completed cells."""
     tallies = {"observed": Counter(values.tolist()), "completed": Counter(new.tolist())}
     top = [label for label, _ in sum(tallies.values(), Counter()).most_common(8)]
     counts = {name: [tally[label] for label in top] for name, tally in tallies.items()}
@@ -137,10 +144,10 @@ def _labels(values: np.ndarray, new: np.ndarray, _: str) -> dict[str, Any]:
 
 
 class Fit:
-    """What a completer knows of the rows of its fit; ``same`` says whether these can be those.
+    """What a completer knows of the rows of its fit.
 
-    It becomes False with the first column that cannot be of the fit: cells are missing elsewhere,
-    or their mean is another one.
+    ``same`` is whether the rows of the report can be those of the fit. It becomes False with the
+    first column whose mask or mean differs.
     """
 
     def __init__(self, completer: Any, names: list[str], rows: int):
@@ -164,35 +171,35 @@ class Fit:
 
     def is_text(self, name: str) -> bool:
         """Return whether a column is completed by labels, whatever its dtype."""
-        return self.columns[name].is_completed and not self.columns[name].is_line
+        return self.columns[name].is_completed and not self.columns[name].is_measured
 
-    def told(self, name: str, cells: Cells) -> np.ndarray:
-        """Return which cells of a column are known to the fit: not labels that it never saw."""
+    def known(self, name: str, cells: Cells) -> np.ndarray:
+        """Return the mask of observed cells without labels that are unknown to the fit."""
         levels = {_label(level) for level in self.columns[name].levels}
         if not (self.is_text(name) and levels):
             return cells.seen
         return cells.seen & np.array([label in levels for label in cells.entries], dtype=bool)
 
     def deviation(self, name: str) -> np.ndarray | None:
-        """Return the deviation of each cell of a column, in the units of the report."""
+        """Return the standard deviation of each cell of a column, in the units of the report."""
         column = self.columns[name]
         found = self._std.get(column.name) if self.same else None
         return None if found is None else found / (DAY if column.unit else 1.0)
 
-    def compare(self, name: str, cells: Cells, told: np.ndarray, column: dict[str, Any]) -> None:
-        """Note where a column cannot be one of the fit."""
+    def compare(self, name: str, cells: Cells, known: np.ndarray, column: dict[str, Any]) -> None:
+        """Find out whether a column can be one of the fit."""
         deviation, codec = self.deviation(name), self.columns[name]
-        if deviation is not None and np.any(deviation[told] != 0):
+        if deviation is not None and np.any(deviation[known] != 0):
             self.same = False
         if missing := self._proba.get(codec.name):
-            self.same = self.same and np.array_equal(missing.rows, np.flatnonzero(~told))
-        if self.same and cells.kind != "text" and name in self.places:
+            self.same = self.same and np.array_equal(missing.rows, np.flatnonzero(~known))
+        if self.same and not cells.is_text and name in self.places:
             rounding = 1e-12 * np.nan_to_num(max(abs(column["lowest"]), abs(column["highest"])))
             mean = _in_days(codec, codec.usual)
             self.same = np.isclose(column["mean"], mean, 0, rounding, equal_nan=True).item()
 
-    def hidden(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return column, truth and completion of each held-out cell; of labels, their codes."""
+    def held_out(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return column, truth and completion of each held-out cell; labels as codes."""
         if not self.same or self.held is None:
             return np.empty(0, dtype=int), np.empty(0), np.empty(0)
         columns = [self.columns[self.places[j]] for j in self.held.columns]
@@ -203,7 +210,7 @@ class Fit:
 
 
 def _in_days(column: Any, number: float) -> float:
-    """Return a number of the fit as the report shows it: dates and durations in days."""
+    """Return a number of the fit in the units of the report: dates and durations in days."""
     return (number + float(column.origin)) * (SECONDS.get(column.unit, DAY) / DAY)
 
 
@@ -212,10 +219,10 @@ def add_errors(
 ) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
     """Add its expected error to each column; return that of all numbers, and of all labels.
 
-    ``at`` are the columns of hidden cells, ``truth`` and ``found`` numbers or codes of labels.
-    Over all columns, errors count in units of each column's spread and by how many cells the column
-    lacks, and the result is relative to what filling in the mean gives for the same cells. Without
-    this comparison, columns that are nearly constant would decide, by the few cells that are not.
+    ``at`` are the columns of held-out cells, ``truth`` and ``found`` numbers or codes of labels.
+    The error of all columns is in units of each column's spread, weighted by its missing cells, and
+    relative to the error of the mean on the same cells. Otherwise the few unusual cells of nearly
+    constant columns would dominate.
     """
     rng, errors, wrong = np.random.default_rng(0), found - truth, found != truth
     known = [(c["mean"], c["spread"], c["missing"], _usual(c["labels"])) for c in columns]
@@ -230,7 +237,7 @@ def add_errors(
         elif error := _wrong(wrong[labels], usual[at[labels]], even[labels]):
             error["relative"] = error["wrong"] / (usual[j] or 1.0)
         column["expected_error"] = error or {"cells": np.count_nonzero(at == j)}
-    # A cell counts as the missing cells of its column that it stands for.
+    # Each held-out cell represents an equal part of the missing cells of its column.
     counts = np.bincount(at, minlength=len(columns))
     weights = (missing / np.maximum(counts, 1) if missing.any() else np.ones(len(columns)))[at]
     judged = usable & (weights > 0)
@@ -244,18 +251,18 @@ def add_errors(
 
 
 def _usual(labels: dict[str, Any] | None) -> float:
-    """Return how often the most frequent label would be wrong; NaN for columns of numbers."""
+    """Return the share of cells without the most frequent label; NaN for columns of numbers."""
     if labels is None:
         return np.nan
     return 1 - max(labels["observed"]) / (sum(labels["observed"]) + labels["others"][0])
 
 
 def _wrong(wrong: np.ndarray, usual: np.ndarray, weights: np.ndarray) -> dict[str, Any] | None:
-    """Return how often labels came back wrong, with Wilson's interval; None for too few."""
+    """Return the share of wrong labels with Wilson's interval; None for too few."""
     if len(wrong) < FEWEST:
         return None
     share, by_mode = (float(np.average(part, weights=weights)) for part in (wrong, usual))
-    count = round(weights.sum() ** 2 / np.sum(weights**2))  # as many with equal weights
+    count = round(weights.sum() ** 2 / np.sum(weights**2))  # effective sample size
     interval = binomtest(round(share * count), count).proportion_ci(LEVEL, method="wilson")
     found = {"cells": len(wrong), "wrong": share, "interval": list(map(float, interval))}
     return found | {"usual": by_mode, "level": LEVEL}
@@ -264,7 +271,7 @@ def _wrong(wrong: np.ndarray, usual: np.ndarray, weights: np.ndarray) -> dict[st
 def _measured(
     squares: np.ndarray, usual: np.ndarray, rng: np.random.Generator
 ) -> dict[str, Any] | None:
-    """Return the root mean square relative to a usual one; None where cells are too few."""
+    """Return a root mean square relative to a usual one, and its interval; None for too few."""
     if len(squares) < FEWEST or not usual.any():
         return None
     drawn = rng.integers(len(squares), size=(DRAWS, len(squares)))

@@ -1,6 +1,6 @@
-"""What a report says in sentences: the main points of a summary, and what it does not know.
+"""The sentences of a report: the main points of a summary, and what is not known.
 
-Numbers and names are written as people read them, and are safe to show anywhere.
+Numbers and names are formatted for people, and are safe to show anywhere.
 """
 
 from __future__ import annotations
@@ -12,22 +12,21 @@ from typing import Any
 
 import numpy as np
 
-LETTERS = 120  # of a name; longer ones are cut
-FARTHEST = 3e6  # days from 1970 that are still written as a date
-#: Characters that end lines or control a terminal, and such as turn the direction of what follows
-#: them or are half a pair.
+LETTERS = 120  # maximum length of a name
+FARTHEST = 3e6  # maximum distance from 1970, in days, of what is written as a date
+#: Line ends and control characters; changes of the direction of writing, and surrogates.
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 TURNS = re.compile("[\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-#: A column that lost more than MOSTLY, or came back as BADLY, is worth a word; an error below WELL
-#: is good news. Errors count in units of that of filling in the mean.
+#: Columns are named if more than MOSTLY of them is missing, or if their error is above BADLY; an
+#: error below WELL is good. Errors are relative to that of the mean.
 MOSTLY, BADLY, WELL = 0.8, 0.9, 0.7
 NOT_MEASURED = (
-    "The error to expect was not measured: too few known cells were hidden by this fit, or none. "
-    "The command polycomplete compare measures it on your data."
+    "The error to expect was not measured: this fit held out too few cells, or none. The command "
+    "polycomplete compare measures it on your data."
 )
 OTHER_ROWS = (
-    "These rows are not those of the fit: what error to expect, how certain each cell is and which "
-    "rows are determined by their observed cells is known of those only."
+    "These rows are not those of the fit: the error to expect, how certain each cell is, and which "
+    "rows are determined by their observed cells are known only for those."
 )
 Found = Iterator[tuple[str, str]]
 
@@ -40,7 +39,7 @@ def clean(name: Any, most: int = LETTERS) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a number in a few digits: 1,234,567, 0.0123, 4, 1e-09, – where it is unknown."""
+    """Return a number in a few digits: 1,234,567, 0.0123, 4, 1e-09, – if it is unknown."""
     if value is None:
         return "–"
     if float(value).is_integer() and abs(value) < 1e9:
@@ -54,7 +53,7 @@ def counted(count: int, thing: str) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a share in percent, never 0 or 100 where it is not."""
+    """Return a share in percent, as 0 or 100 only if it is exact."""
     if share is None:
         return "–"
     rough = "<0.1%" if 0 < share < 0.0005 else ">99.9%" if 0.9995 <= share < 1 else None
@@ -62,7 +61,7 @@ def percent(share: float | None) -> str:
 
 
 def formatted(value: float | str | None, kind: str = "number") -> str:
-    """Return a value of a column: a label, a number, days, or the date of a day since 1970."""
+    """Return a value of a column as text; dates and durations are given in days."""
     if isinstance(value, str):
         return value
     if value is None or kind not in ("date", "duration"):
@@ -73,13 +72,13 @@ def formatted(value: float | str | None, kind: str = "number") -> str:
 
 
 def main_points(summary: dict[str, Any]) -> list[dict[str, str]]:
-    """Return what a reader should know first: level ("good", "note" or "warning") and text."""
+    """Return what a reader should know first, each with a level: "good", "note" or "warning"."""
     parts = (_counts, _trust, _columns)
     return [{"level": level, "text": text} for part in parts for level, text in part(summary)]
 
 
 def unknown(summary: dict[str, Any]) -> list[str]:
-    """Return what the report cannot tell, and where to find it."""
+    """Return what is not known."""
     if not any(column["missing"] for column in summary["columns"]):
         return []
     if summary["rows_of_fit"] is False:
@@ -113,14 +112,14 @@ def _counts(summary: dict[str, Any]) -> Found:
 def _trust(summary: dict[str, Any]) -> Found:
     if error := summary["expected_error"]:
         low, high = error["interval"]
-        said = f"{error['relative']:.2f} of that of filling in the mean ({low:.2f} to {high:.2f})"
-        yield _level(high), f"Expected error: {said}."
+        ratio = f"{error['relative']:.2f} of that of filling in the mean ({low:.2f} to {high:.2f})"
+        yield _level(high), f"Expected error: {ratio}."
     if wrong := summary["wrong_labels"]:
         low, high = wrong["interval"]
-        said = f"{percent(wrong['wrong'])} ({percent(low)} to {percent(high)}) of the words"
-        usual = f"by the most frequent word {percent(wrong['usual'])}"
+        share = f"{percent(wrong['wrong'])} ({percent(low)} to {percent(high)})"
+        usual = f"{percent(wrong['usual'])} with the most frequent label"
         level = _level(high / (wrong["usual"] or 1.0))
-        yield level, f"Expected to be wrong: {said} filled in; {usual}."
+        yield level, f"Expected share of wrong labels: {share}; {usual}."
     loose = summary["undetermined_rows"]
     if loose and summary["table"]["missing"]:
         count, verb = loose["count"], "is" if loose["count"] == 1 else "are"
@@ -129,7 +128,7 @@ def _trust(summary: dict[str, Any]) -> Found:
 
 
 def _level(high: float) -> str:
-    """Return what to think of an error, in units of that of filling in the mean."""
+    """Return the level of an error, relative to that of the mean."""
     return "good" if high < WELL else "note" if high < 1 else "warning"
 
 
@@ -137,16 +136,16 @@ def _columns(summary: dict[str, Any]) -> Found:
     columns, run = summary["columns"], summary["fit"]
     usual = [column for column in columns if column["name"] in summary["fallback_columns"]]
     if usual:
-        said = f"mean or most frequent value, which did better: {_named(usual)}"
-        yield "warning", f"Filled with {'its' if len(usual) == 1 else 'their'} {said}."
+        value = f"{'its' if len(usual) == 1 else 'their'} mean or most frequent value"
+        yield "warning", f"Filled in with {value}, which did better: {_named(usual)}."
     if empty := [column for column in columns if column["kind"] == "empty"]:
         yield "warning", f"Nothing was observed in {_named(empty)}; nothing can be learned there."
     if mostly := [column for column in columns if MOSTLY < column["missing_share"] < 1]:
         yield "note", f"More than {MOSTLY:.0%} of the cells are missing in {_named(mostly)}."
     badly = [column for column in columns if column["expected_error"].get("relative", 0) > BADLY]
     if badly := [column for column in badly if column not in usual]:
-        said = "hardly better than by the mean or the most frequent value"
-        yield "warning", f"Hidden cells came back {said} in {_named(badly)}."
+        how = "hardly better than by the mean or the most frequent value"
+        yield "warning", f"Held-out cells were completed {how} in {_named(badly)}."
     if run and not run["converged"]:
         how = f"{run['stop']}, {counted(run['iterations'], 'iteration')}"
         yield "warning", f"The solver stopped before it converged ({how})."

@@ -1,8 +1,8 @@
-"""What cells that were hidden tell: how far to trust scores, deviations, and whole columns.
+"""Calibration on held-out cells: of scores, of deviations, and of whole columns.
 
-A completed one-hot block holds one number for each class that need not lie between 0 and 1 nor
-sum to one. The nearest point of the simplex does; whether its 0.9 means 90 % is learned from
-cells whose class is known but was hidden.
+A completed one-hot block holds one number for each class. These need not be between 0 and 1 nor
+sum to one; the nearest point of the simplex does. Whether its 0.9 means 90 % is learned from
+held-out cells, whose class is known.
 """
 
 from __future__ import annotations
@@ -22,18 +22,17 @@ from polycomplete import masks
 from polycomplete.base import checked
 from polycomplete.model_selection import SHARE, HeldOut, calibration
 
-#: No share is taken to be smaller: logarithms stay finite.
+#: Lower bound of shares, which keeps logarithms finite.
 EPS = np.finfo(float).eps
-#: Doubt where nothing is known of how good the scores are.
+#: Doubt without any held-out cell.
 DOUBT = 0.05
-#: Scores nearer to the shares than this part of the way to the most frequent class say hardly
-#: anything.
+#: Scores are uninformative if they are closer to the shares of the classes than this part of the
+#: distance to the most frequent class.
 NEAR = 0.1
-#: How far (in standard deviations of a normal) sharpness, doubt and tilt may leave their usual
-#: values for nothing: the fit on a handful of cells stays near them.
+#: Standard deviations of the normal priors of log sharpness, logit doubt and tilt.
 SPREAD = np.array([1.0, 2.0, 1.0])
-#: Held-out cells of a column that tell whether it is better filled with its mean; twice as many
-#: calibrate its probabilities, three times as many its deviations.
+#: Minimum number of held-out cells to compare a column with its mean; twice as many calibrate its
+#: probabilities, three times as many its deviations.
 FEWEST = 10
 
 
@@ -57,12 +56,12 @@ def project(block: np.ndarray) -> np.ndarray:
            [0.9, 0.1, 0. ]])
     """
     block = np.asarray(block, dtype=np.float64)
-    # The projection does not depend on a common offset; without it huge numbers keep their digits.
+    # The projection is invariant to offsets; without one, huge numbers keep their digits.
     block = block - block.max(axis=1, keepdims=True)
     falling = -np.sort(-block, axis=1)
     excess = np.cumsum(falling, axis=1) - 1
     ranks = np.arange(1, block.shape[1] + 1)
-    # How many of the largest stay positive once all of them give up the same amount.
+    # The number of entries that stay positive once the same offset is subtracted from all.
     kept = np.sum(falling * ranks > excess, axis=1)
     offset = excess[np.arange(len(block)), kept - 1] / kept
     return np.maximum(block - offset[:, None], 0)
@@ -70,22 +69,25 @@ def project(block: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Calibration:
-    """A map from scores to probabilities, learned on cells whose class is known.
+    """A map from scores to probabilities, fitted on cells of known class.
 
     With p the projection of the scores onto the simplex, π the shares of the classes and
     p' = (1 − doubt) p + doubt π, probabilities are proportional to p'^sharpness / π^tilt. Sharpness
-    1 without doubt and tilt leaves p as it is. Scores that a cautious method drew towards the mean
-    are made sharper again; tilt gives back to rare classes what they lost on the way, if anything.
-    A sharpness s below 1 draws towards the shares instead: π^(1 − s) is a factor then. Scores that
-    say nothing (p = π) give the shares whatever was fitted, and those that hardly say anything,
-    nearly.
+    1 without doubt and tilt leaves p unchanged. Sharpness above 1 reverses the shrinkage towards
+    the mean of cautious methods, and tilt returns to rare classes what they lost by it. Sharpness
+    s below 1 shrinks towards the shares by a factor π^(1 − s). Uninformative scores (p = π) give
+    the shares whatever was fitted, and nearly uninformative ones give nearly the shares.
 
     Attributes
     ----------
     shares : ndarray of shape (c,)
-        How frequent each class is.
-    sharpness, doubt, tilt : float
-        What was fitted.
+        Relative frequency of each class.
+    sharpness : float
+        Exponent of the scores; 1 by default.
+    doubt : float
+        Weight of the shares that are mixed into the scores, between 0 and 1; 0.05 by default.
+    tilt : float
+        Exponent of the shares that the result is divided by; 0 by default.
 
     Examples
     --------
@@ -104,16 +106,16 @@ class Calibration:
 
     @classmethod
     def fit(cls, scores: np.ndarray, labels: np.ndarray, shares: np.ndarray | None = None) -> Self:
-        """Learn sharpness, doubt and tilt by the log-loss of the known classes.
+        """Fit sharpness, doubt and tilt by the log-loss of known classes.
 
         Parameters
         ----------
         scores : ndarray of shape (k, c)
-            What was completed for cells that had been hidden; k may be 0.
+            Completed blocks of held-out cells; k may be 0.
         labels : ndarray of int, shape (k,)
             Their true classes, 0 … c − 1.
         shares : ndarray of shape (c,), optional
-            How frequent each class is; by default as among the labels, each counted once more.
+            Relative frequency of each class; by default of the labels, with one more of each.
 
         Returns
         -------
@@ -159,11 +161,10 @@ def _logits(
 ) -> np.ndarray:
     doubted = np.maximum((1 - doubt) * p + doubt * shares, EPS)
     away = np.sum(np.abs(p - shares), axis=1, keepdims=True) / 2
-    told = np.minimum(away / (NEAR * max(1 - shares.max(), EPS)), 1)
-    # Without anything told, shares; else the power of p, tilted.
-    return sharpness * np.log(doubted) + (
-        1 - sharpness + told * (max(sharpness - 1, 0) - tilt)
-    ) * np.log(shares)
+    informative = np.minimum(away / (NEAR * max(1 - shares.max(), EPS)), 1)
+    # From the shares for uninformative scores to the tilted power of p for informative ones.
+    exponent = 1 - sharpness + informative * (max(sharpness - 1, 0) - tilt)
+    return sharpness * np.log(doubted) + exponent * np.log(shares)
 
 
 def calibrate(
@@ -174,44 +175,44 @@ def calibrate(
     codecs: Sequence[Any],
     seed: int,
 ) -> None:
-    """Learn a calibration for each column with classes that vary.
+    """Fit a calibration for each column of classes that varies.
 
-    What the fitted method held out to choose its settings is taken where it is enough. Otherwise
-    some cells are hidden, and a copy of the method is fitted to the rest of the matrix. ``owners``
-    says which of the columns a column of the matrix belongs to, ``numbers`` is what was spread.
+    Cells that the fitted method held out to choose its settings are used if they suffice.
+    Otherwise some cells are held out, and a copy of the method is fitted to the others. ``owners``
+    has the column of the table of each column of the matrix, ``numbers`` the encoded table.
     """
-    seen, held = ~np.isnan(numbers), getattr(method, "held_out_", None)
+    observed, held = ~np.isnan(numbers), getattr(method, "held_out_", None)
     varying = [j for j, codec in enumerate(codecs) if codec.has_classes and codec.center]
     cells = {j: held_blocks(held, np.flatnonzero(owners == j)) for j in varying}
-    needed = np.minimum(2 * FEWEST, SHARE / 2 * seen.sum(axis=0))
+    needed = np.minimum(2 * FEWEST, SHARE / 2 * observed.sum(axis=0))
     if any(len(rows) < needed[j] for j, (rows, _) in cells.items()):
-        # Rows keep something to go by: cells are drawn from all columns.
-        hidden = masks.hide(seen, SHARE, random_state=seed)[1]
+        # Cells are drawn from all columns, so that no row loses all of its cells.
+        hidden = masks.hide(observed, SHARE, random_state=seed)[1]
         hidden &= [codec.has_classes for codec in codecs]
-        shown = np.where(hidden[:, owners], np.nan, matrix)
-        completed = _refitted(method, shown) if hidden.any() else shown
+        visible = np.where(hidden[:, owners], np.nan, matrix)
+        completed = _refitted(method, visible) if hidden.any() else visible
         for j in set(varying) & set(np.flatnonzero(hidden.any(axis=0)).tolist()):
             cells[j] = np.flatnonzero(hidden[:, j]), completed[hidden[:, j]][:, owners == j]
     for j, (rows, block) in cells.items():
         codec, codes = codecs[j], numbers[:, j]
-        shares = np.bincount(codes[seen[:, j]].astype(np.intp), minlength=len(codec.levels))
+        shares = np.bincount(codes[observed[:, j]].astype(np.intp), minlength=len(codec.levels))
         codec.calibration = Calibration.fit(
             codec.scores(block), codes[rows].astype(np.intp), shares / shares.sum()
         )
 
 
 def _refitted(method: Any, matrix: np.ndarray) -> np.ndarray:
-    """Return a matrix completed by a copy of a fitted method, with the smoothing it has chosen."""
+    """Return a matrix completed by a copy of a fitted method, with the smoothing that it chose."""
     copy = clone(method)
     if "smoothing" in copy.get_params(deep=False) and hasattr(method, "smoothing_"):
         copy.set_params(smoothing=method.smoothing_)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the first fit has said so
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the first fit warned already
         return checked(copy, matrix, copy.fit_transform(matrix))
 
 
 def held_blocks(held: HeldOut | None, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of which all of some columns were held out, and what came back for them.
+    """Return the rows of which all given columns were held out, and their completions.
 
     >>> rows, columns, values = np.array([4, 7, 7]), np.array([0, 0, 1]), np.array([0.1, 0.2, 0.3])
     >>> held_blocks(HeldOut(rows, columns, values, values, values), np.array([0, 1]))
@@ -229,7 +230,7 @@ def held_blocks(held: HeldOut | None, columns: np.ndarray) -> tuple[np.ndarray, 
 def held_out_cells(
     held: HeldOut, owners: np.ndarray, numbers: np.ndarray, codecs: Sequence[Any]
 ) -> HeldOut:
-    """Return held-out entries of the matrix as cells: numbers and codes, by column of the table.
+    """Return held-out entries of the matrix as held-out cells of the table: numbers and codes.
 
     Deviations of classes are NaN.
     """
@@ -241,28 +242,26 @@ def held_out_cells(
         if len(rows) and not codec.has_classes:
             own = held_blocks(held._replace(completed=held.deviation), mine)[1]
             deviation = own[:, 0] * codec.scale
-        parts.append(
-            (rows, np.full(len(rows), j), numbers[rows, j], codec.gather(block), deviation)
-        )
-    return HeldOut(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        column = np.full(len(rows), j)
+        parts.append((rows, column, numbers[rows, j], codec.gather(block), deviation))
+    return HeldOut(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def deviation_factors(
     held: HeldOut | None, owners: np.ndarray, codecs: Sequence[Any]
 ) -> np.ndarray:
-    """Return what the deviations of each column of the matrix must be multiplied by.
+    """Return the factors that calibrate the deviations of each column of the matrix.
 
-    One factor fits the numbers of one column of the table, whose errors may be of quite another
-    kind than those of the next; columns with few held-out cells share one.
+    Each column of numbers has its own factor; columns with few held-out cells share one.
     """
     factors = np.ones(len(owners))
     if held is None:
         return factors
     errors, usable = held.completed - held.truth, np.isfinite(held.deviation)
-    lines = np.array([not codec.has_classes for codec in codecs])[owners]
-    pooled = usable & lines[held.columns]
+    numeric = np.array([not codec.has_classes for codec in codecs])[owners]
+    pooled = usable & numeric[held.columns]
     common = calibration(errors[pooled], held.deviation[pooled])
-    for column in np.flatnonzero(lines):
+    for column in np.flatnonzero(numeric):
         own = usable & (held.columns == column)
         enough = np.count_nonzero(own) >= 3 * FEWEST
         factors[column] = calibration(errors[own], held.deviation[own]) if enough else common
@@ -270,16 +269,16 @@ def deviation_factors(
 
 
 def fall_back(codecs: Sequence[Any], cells: HeldOut) -> None:
-    """Mark the columns whose held-out cells came back worse than by their mean or mode.
+    """Mark the columns that are better filled in with their mean or most frequent level.
 
-    Worse is worse by more than one standard error: in squared errors of numbers, in how many labels
-    are wrong.
+    Their held-out cells have a larger squared error, or more wrong labels, by more than one
+    standard error.
     """
     for j, codec in enumerate(codecs):
         mine = cells.columns == j
         truth, usual = cells.truth[mine], codec.fallback
         off, by_usual = cells.completed[mine] - truth, usual - truth
-        loss = off**2 - by_usual**2 if codec.is_line else (off != 0) * 1.0 - (by_usual != 0)
+        loss = off**2 - by_usual**2 if codec.is_measured else (off != 0) * 1.0 - (by_usual != 0)
         if codec.center and len(loss) >= FEWEST:
             codec.falls_back = bool(loss.mean() > loss.std(ddof=1) / np.sqrt(len(loss)))
         if codec.falls_back:

@@ -14,45 +14,45 @@ from polycomplete.base import all_or_nothing
 from polycomplete.frames import is_missing
 from polycomplete.tables.calibration import Calibration
 from polycomplete.tables.codecs import Category
-from polycomplete.transduction.base import BaseTransducer, entries, refuse
+from polycomplete.transduction.base import BaseTransducer, known_entries, refuse
 
 
 class TransductiveClassifier(ClassifierMixin, BaseTransducer):
     """Classify rows with missing features by completing [features, indicators of the labels].
 
-    Missing features and missing labels are found together. Where labels are few or many features
-    are missing, unlabeled rows take part in learning the surface. Features are standardized by
-    their observed entries.
+    Missing features and missing labels are completed together. If labels are few or many features
+    are missing, unlabeled rows help to learn the surface. Features are standardized by their
+    observed entries.
 
     Parameters
     ----------
     estimator : completer or imputer, optional
-        What completes features and label side by side: any completer of this library, or an
-        imputer of scikit-learn. By default :class:`~polycomplete.PMC`. Its smoothing ("auto") and
-        the width of its kernel (None or ``RBF()``) are chosen by hiding known labels; an
-        estimator that follows no path of smoothings, such as one with
-        :class:`~polycomplete.AdamPlus`, keeps its own.
+        The estimator that completes features and labels: any completer of this library, or an
+        imputer of scikit-learn. By default :class:`~polycomplete.PMC`. A smoothing of "auto" and
+        the width of a kernel of None or ``RBF()`` are chosen on held-out labels; an estimator
+        without a path of smoothings, such as one with :class:`~polycomplete.AdamPlus`, keeps its
+        own smoothing.
     label_weight : "auto" or float, default="auto"
-        The weight of the label; a feature has 1. "auto" chooses among 0.1, 0.3, 1 and 3 by
-        hiding known labels.
+        The weight of the label; a feature has 1. "auto" chooses among 0.1, 0.3, 1 and 3 on
+        held-out labels.
     unlabeled : object, default="auto"
-        What stands for a missing label in y, besides None and NaN. "auto": the number −1; where
-        y holds −1 and 1 alone, say −1 (missing) or None (a class).
+        The mark of a missing label in y, in addition to None and NaN. "auto" is the number −1; if
+        y holds only −1 and 1, give −1 (missing) or None (a class).
     n_members : "auto" or int, default="auto"
         The maximum number of settings that are fitted and averaged: the best one, and those that
-        hidden labels cannot tell from it. "auto" is 3, and 1 from 100 000 entries of X on.
+        held-out labels cannot tell from it. "auto" is 3, or 1 if X has 100 000 entries or more.
     learn_from : {"auto", "all", "labeled"}, default="auto"
-        The rows that the surface is learned from. "labeled": those whose label is known; the
-        others are completed row by row. "auto" does so where there are 200 of them or more and
-        at least three quarters of their features are observed, and takes all rows elsewhere.
+        The rows that the surface is learned from. "labeled" uses those whose label is known, and
+        the others are completed one by one. "auto" does so if there are at least 200 of them with
+        at least three quarters of their features observed, and otherwise uses all rows.
     max_samples : int, default=3000
-        The maximum number of rows that the surface is learned from, labeled ones first, of rare
-        classes more than their share and of each at least one;
-        the others are completed row by row.
+        The maximum number of rows that the surface is learned from, with priority for labeled ones
+        and for rare classes, and at least one row of each class; the others are completed one by
+        one.
     random_state : int, RandomState or None, default=None
-        Everything random follows from it.
+        Seed of all random choices.
     verbose : int, default=0
-        1 shows what is chosen and stages of the fit, 2 every iteration, through :mod:`logging`.
+        1 logs choices and stages of the fit, 2 every iteration, through :mod:`logging`.
 
     Attributes
     ----------
@@ -63,30 +63,30 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
     label_distributions_ : ndarray of shape (n_samples, n_classes)
         The probability of each class for each row of X; 1 for known labels.
     members_ : list of Member
-        The fits whose answers are averaged, the best first: ``weight`` of the label and fitted
-        ``estimator``.
+        The fits whose predictions are averaged, the best first, each with the ``weight`` of the
+        label and the fitted ``estimator``.
     label_weight_ : float
-        The weight in the first of them.
+        The weight of the label in the best of them.
     estimator_ : completer or imputer
-        The estimator of the first of them.
+        The fitted estimator of the best of them.
     calibration_ : Calibration
-        From completed indicators to probabilities, learned on hidden labels.
+        From completed indicators to probabilities, fitted on held-out labels.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str, shape (n_features,)
-        Their names, where X had any.
+        Their names, if X has any.
 
     See Also
     --------
     TransductiveRegressor : The same for a number.
-    TableCompleter : Completes any column of a table, labels among them.
-    sklearn.semi_supervised.LabelSpreading : Labels from neighbors, for features without holes.
+    TableCompleter : Completes all columns of a table, labels among them.
+    sklearn.semi_supervised.LabelSpreading : Labels from neighbors, for complete features.
 
     References
     ----------
     J. Fan, Y. Zhang and M. Udell (2020). Polynomial matrix completion for missing data imputation
-    and transductive learning. AAAI. Section "Transductive learning", and
-    Table 1. Labels are appended to the features there as they are, with weight 1.
+    and transductive learning. AAAI. Section "Transductive learning", and Table 1, where labels have
+    weight 1.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         self.unlabeled = unlabeled
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from all rows, and label those that have no label.
+        """Learn from all rows, and find the missing labels.
 
         Parameters
         ----------
@@ -149,21 +149,6 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
             self.transduction_ = self.classes_[np.argmax(self.label_distributions_, axis=1)]
             return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable label of each row, without refitting.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Features, NaN where missing.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        probabilities = self.predict_proba(X)
-        return np.asarray(self.classes_[np.argmax(probabilities, axis=1)])
-
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class for each row, without refitting.
 
@@ -179,11 +164,14 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         block = self._complete(X)
         return np.asarray(self._codec.probabilities(block))
 
-    def _errors(self, block: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        """Return deviance residuals of the probabilities that the scores can be calibrated to.
+    def _decode(self, block: np.ndarray) -> np.ndarray:
+        return np.asarray(self.classes_[self._codec.gather(block)])
 
-        They tell more than right or wrong, and a smooth surface whose scores are right but timid
-        is not taken for a bad one.
+    def _errors(self, block: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        """Return deviance residuals of calibrated probabilities.
+
+        They say more than right or wrong, and calibration keeps smooth surfaces, whose scores are
+        shrunk towards the mean, from looking bad.
         """
         scores, codes = self._codec.scores(block), numbers.astype(np.intp)
         found = Calibration.fit(scores, codes, np.array(self._codec.center)).apply(scores)
@@ -194,10 +182,10 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
 def known_labels(y: Any, unlabeled: Any = "auto") -> tuple[np.ndarray, np.ndarray]:
     """Return the sorted classes, and the number of the class of each label, NaN where missing.
 
-    None, NaN and NA are always missing. "auto" takes the number −1 for missing, too, as
-    scikit-learn's semi-supervised estimators do; None takes nothing else.
+    None, NaN and NA are always missing. With "auto" so is the number −1, as in scikit-learn's
+    semi-supervised estimators.
     """
-    y, known = entries(y)
+    y, known = known_entries(y)
     auto = isinstance(unlabeled, str) and unlabeled == "auto"
     if auto:
         known = _without_minus_one(known)
@@ -218,19 +206,19 @@ def known_labels(y: Any, unlabeled: Any = "auto") -> tuple[np.ndarray, np.ndarra
 
 
 def _without_minus_one(known: dict[int, Any]) -> dict[int, Any]:
-    """Leave out -1, unless it may as well be a class."""
+    """Return the entries without -1; raise if that may be a class."""
     kept = {row: e for row, e in known.items() if not (isinstance(e, Real) and e == -1)}
     others = kept.values()
     if len(kept) < len(known) and kept and all(isinstance(e, Real) and e == 1 for e in others):
         raise ValueError(
-            "y holds -1 and 1 alone: -1 may be a class or mean a missing label. Say unlabeled=None "
+            "y holds -1 and 1 alone: -1 may be a class or mean a missing label. Set unlabeled=None "
             "if it is a class (missing labels are then None or NaN), unlabeled=-1 if it is missing."
         )
     return kept
 
 
 def _check_kinds(known: dict[int, Any]) -> None:
-    """Refuse what cannot be a class, and classes that cannot be sorted."""
+    """Raise for labels that cannot be classes, and for classes that cannot be sorted."""
     refuse(known, lambda entry: isinstance(entry, Real) and math.isinf(entry),
            "is infinite; make it missing (NaN) instead")  # fmt: skip
     refuse(known, lambda entry: not isinstance(entry, str | Real | np.generic),

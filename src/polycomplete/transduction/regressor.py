@@ -10,67 +10,66 @@ from sklearn.base import RegressorMixin
 
 from polycomplete.base import all_or_nothing
 from polycomplete.tables.codecs import Number
-from polycomplete.transduction.base import BaseTransducer, entries, refuse
+from polycomplete.transduction.base import BaseTransducer, known_entries, refuse
 
 
 class TransductiveRegressor(RegressorMixin, BaseTransducer):
     """Predict a number for rows with missing features by completing [features, number].
 
-    Missing features and missing numbers are found together; features and number are standardized
-    by what is observed of them.
+    Missing features and missing numbers are completed together; both are standardized by their
+    observed entries.
 
     Parameters
     ----------
     estimator : completer or imputer, optional
-        What completes features and number side by side: any completer of this library, or an
-        imputer of scikit-learn. By default :class:`~polycomplete.PMC`. Its smoothing ("auto") and
-        the width of its kernel (None or ``RBF()``) are chosen by hiding known numbers; an
-        estimator that follows no path of smoothings, such as one with
-        :class:`~polycomplete.AdamPlus`, keeps its own.
+        The estimator that completes features and numbers: any completer of this library, or an
+        imputer of scikit-learn. By default :class:`~polycomplete.PMC`. A smoothing of "auto" and
+        the width of a kernel of None or ``RBF()`` are chosen on held-out numbers; an estimator
+        without a path of smoothings, such as one with :class:`~polycomplete.AdamPlus`, keeps its
+        own smoothing.
     label_weight : "auto" or float, default="auto"
-        The weight of the number; a feature has 1. "auto" chooses among 0.1, 0.3, 1 and 3 by
-        hiding known numbers.
+        The weight of the number; a feature has 1. "auto" chooses among 0.1, 0.3, 1 and 3 on
+        held-out numbers.
     n_members : "auto" or int, default="auto"
         The maximum number of settings that are fitted and averaged: the best one, and those that
-        hidden numbers cannot tell from it. "auto" is 3, and 1 from 100 000 entries of X on.
+        held-out numbers cannot tell from it. "auto" is 3, or 1 if X has 100 000 entries or more.
     learn_from : {"auto", "all", "labeled"}, default="auto"
-        The rows that the surface is learned from. "labeled": those whose number is known; the
-        others are completed row by row. "auto" does so where there are 200 of them or more and
-        at least three quarters of their features are observed, and takes all rows elsewhere.
+        The rows that the surface is learned from. "labeled" uses those whose number is known, and
+        the others are completed one by one. "auto" does so if there are at least 200 of them with
+        at least three quarters of their features observed, and otherwise uses all rows.
     max_samples : int, default=3000
-        The maximum number of rows that the surface is learned from, labeled ones first;
-        the others are completed row by row.
+        The maximum number of rows that the surface is learned from, with priority for labeled
+        ones; the others are completed one by one.
     random_state : int, RandomState or None, default=None
-        Everything random follows from it.
+        Seed of all random choices.
     verbose : int, default=0
-        1 shows what is chosen and stages of the fit, 2 every iteration, through :mod:`logging`.
+        1 logs choices and stages of the fit, 2 every iteration, through :mod:`logging`.
 
     Attributes
     ----------
     transduction_ : ndarray of shape (n_samples,)
-        The number of each row of X; known ones as they were.
+        The number of each row of X; known numbers as they were.
     members_ : list of Member
-        The fits whose answers are averaged, the best first: ``weight`` of the number and fitted
-        ``estimator``.
+        The fits whose predictions are averaged, the best first, each with the ``weight`` of the
+        number and the fitted ``estimator``.
     label_weight_ : float
-        The weight in the first of them.
+        The weight of the number in the best of them.
     estimator_ : completer or imputer
-        The estimator of the first of them.
+        The fitted estimator of the best of them.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str, shape (n_features,)
-        Their names, where X had any.
+        Their names, if X has any.
 
     See Also
     --------
     TransductiveClassifier : The same for classes.
-    PMC : Completes columns of numbers without choosing for one of them.
+    PMC : Completes columns of numbers, all with the same weight.
 
     References
     ----------
     J. Fan, Y. Zhang and M. Udell (2020). Polynomial matrix completion for missing data imputation
-    and transductive learning. AAAI. Section "Transductive learning", for
-    labels.
+    and transductive learning. AAAI. Section "Transductive learning", for labels.
 
     Examples
     --------
@@ -101,31 +100,19 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
         with all_or_nothing(self):
             numbers = known_numbers(y)
             block, _, _ = self._fit(X, Number("y", "numeric", "Float64"), numbers)
-            self.transduction_ = np.where(np.isnan(numbers), self._codec.gather(block), numbers)
+            self.transduction_ = np.where(np.isnan(numbers), self._decode(block), numbers)
             return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the target of each row, without refitting.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Features, NaN where missing.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        block = self._complete(X)
-        return np.asarray(self._codec.gather(block))
+    def _decode(self, block: np.ndarray) -> np.ndarray:
+        return self._codec.gather(block)
 
     def _errors(self, block: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         return np.abs(block - self._codec.spread(numbers))[:, 0]
 
 
 def known_numbers(y: Any) -> np.ndarray:
-    """Return a numeric target as float64, NaN where it is missing."""
-    y, known = entries(y)
+    """Return a numeric target as floats, NaN where missing."""
+    y, known = known_entries(y)
     refuse(known, lambda entry: not isinstance(entry, Real),
            "is not a number; use TransductiveClassifier for classes")  # fmt: skip
     refuse(known, np.isinf, "is infinite; make it missing (NaN) instead")

@@ -1,4 +1,4 @@
-"""The scikit-learn estimator: a table becomes a matrix, is completed, and becomes a table again."""
+"""The estimator of tables: codecs turn a table into a matrix, which any completer completes."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from polycomplete.tables.codecs import Column, codec_of
 
 
 class Probabilities(NamedTuple):
-    """What the missing cells of a column may be.
+    """Probabilities of the missing cells of a column.
 
     Attributes
     ----------
     rows : ndarray of int, shape (k,)
-        Positions of the rows whose cell was missing.
+        Positions of the rows whose cell is missing.
     levels : list
         The classes.
     values : ndarray of shape (k, c)
@@ -53,69 +53,70 @@ class Probabilities(NamedTuple):
 class TableCompleter(Reported, TransformerMixin, BaseEstimator):
     """Complete a table with columns of all kinds.
 
-    A pandas, polars or pyarrow table comes back as what it was: same library, dtypes, index and
-    categories. Only missing cells change. Numbers, truth values, categories, ordered categories,
-    dates and durations become a matrix whose columns weigh the same; a completer completes it, and
-    the result becomes cells again. Categories come with probabilities, calibrated on hidden cells.
+    The result has the library, dtypes, index and categories of the input, a pandas, polars or
+    pyarrow table. Only missing cells change. Numbers, truth values, categories, ordered categories,
+    dates and durations become a matrix whose columns have equal weight, a completer completes it,
+    and the result becomes cells again. The probabilities of categories are calibrated on held-out
+    cells.
 
     Parameters
     ----------
     method : estimator, default=None
         What completes the matrix: a completer of this library (by default
         :class:`~polycomplete.PMC`) or an imputer of scikit-learn. It may choose the scale of a
-        table of numbers; the columns of other tables are scaled here, to weigh the same.
+        table of numbers; the columns of other tables are scaled here, to have equal weight.
     column_types : dict, default=None
-        What columns are, where their dtype does not tell: a name and "numeric", "integer",
-        "bool", "categorical", "ordered", "datetime" or "duration"; or a list of levels from low
+        Kinds of columns that their dtype does not tell: from names to "numeric", "integer",
+        "bool", "categorical", "ordered", "datetime" or "duration", or to a list of levels from low
         to high.
     passthrough : str or sequence of names, default=()
-        Columns that are left alone: neither completed nor used.
+        Columns that are neither completed nor used.
     clip : None, "observed" or dict, default=None
-        Bounds of completed numbers, dates and durations: none, the range of the present cells, or
+        Bounds of completed numbers, dates and durations: none, the range of the observed cells, or
         a dict from names to "observed" or pairs (low, high).
     integers : {"typed", "whole"}, default="typed"
-        Which columns are completed by whole numbers: those whose dtype is of integers, or also
+        Which columns are completed by whole numbers: those with a dtype of integers, or also
         those of floats without any fraction. The dtype stays.
     max_categories : int, default=50
-        Columns with more levels than this are refused.
+        Maximum number of levels; columns with more are refused.
     column_weights : dict, default=None
-        How much columns count, by name; 1 by default.
+        Weights of columns, from names to numbers; 1 by default.
     handle_unknown : {"error", "missing"}, default="error"
         What ``transform`` does with categories that did not occur in ``fit``: refuse them, or
-        leave them in place and go by the other cells of the row.
+        leave them in place and use the other cells of the row.
     random_state : int, RandomState or None, default=None
-        Everything random follows from it; given to the method where that has none of its own.
+        Seed of all random choices, also of those of the method unless it has its own.
     verbose : int, default=0
-        Given to the method where it has such a parameter.
+        Verbosity of the method, if it has such a parameter.
 
     Attributes
     ----------
     schema_ : list of Column
-        What each column is, and how its cells become columns of the matrix.
+        The kind of each column, and how its cells become columns of the matrix.
     method_ : estimator or None
-        Fitted to the matrix; None where nothing varies.
+        The method, fitted to the matrix; None if nothing varies.
     proba_ : dict
-        For each column of categories or truth values the :class:`Probabilities` of its missing
-        cells.
+        From the name of each column of categories or truth values to the :class:`Probabilities` of
+        its missing cells.
     cell_std_ : dict or None
-        For each column of numbers, dates (in seconds), durations (in seconds) or orders (in steps)
-        the estimated standard deviation of its cells, 0 where present; None where the method gives
-        none.
+        From the name of each column of numbers, dates (in seconds), durations (in seconds) or
+        ordered levels (in steps) to the estimated standard deviation of its cells, 0 if observed;
+        None if the method estimates none.
     held_out_ : HeldOut or None
-        ``rows``, ``columns`` (of those that are completed), ``truth``, ``completed`` and
-        ``deviation`` of cells that the fit had hidden, as numbers and codes; None where the method
-        hid none.
+        ``rows``, ``columns`` (among those that are completed), ``truth``, ``completed`` and
+        ``deviation`` of the cells that the method held out, as numbers and codes; None if it held
+        out none.
     fallback_columns_ : list
-        Columns whose held-out cells came back worse than by filling in the mean or the most
-        frequent label, by more than one standard error: that is filled in, in new rows too.
+        Columns whose held-out cells were completed worse than by the mean or the most frequent
+        level, by more than one standard error: these are filled in, in new rows too.
     calibrations_ : dict
-        From the names of columns to how their scores become probabilities.
+        From the names of columns to the :class:`~polycomplete.tables.Calibration` of their scores.
     n_samples_seen_ : int
         Number of rows.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : ndarray of str
-        Their names, where all of them are text.
+        Their names, if all of them are text.
 
     See Also
     --------
@@ -136,7 +137,7 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
     >>> completer.transform(pd.DataFrame({"kind": [None], "length": [3.0]})).loc[0, "kind"]
     'long'
 
-    An order, a column left alone, and bounds:
+    An ordered column, a column that is passed through, and bounds:
 
     >>> table["size"] = ["S", "M", None, "L", "S", "M"] * 5
     >>> table["name"] = [f"no. {i}" for i in range(30)]
@@ -206,13 +207,13 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         Returns
         -------
         data frame
-            As X; present cells are untouched.
+            As X; observed cells are unchanged.
         """
         frame = table(X)
         return self._decode(frame, *self._fit(frame))
 
     def transform(self, X: Any) -> Any:
-        """Complete new rows, each by itself.
+        """Complete new rows, each independently of the others.
 
         Parameters
         ----------
@@ -227,7 +228,7 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         return self._decode(*self._complete(X))
 
     def predict_proba(self, X: Any) -> dict[Any, Probabilities]:
-        """Return what the missing cells of new rows may be.
+        """Return the probabilities of the missing cells of new rows.
 
         Parameters
         ----------
@@ -237,8 +238,8 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         Returns
         -------
         dict
-            For each column of categories or truth values the :class:`Probabilities` of its
-            missing cells.
+            From the name of each column of categories or truth values to the
+            :class:`Probabilities` of its missing cells.
         """
         return self._missing_classes(*self._complete(X)[1:])
 
@@ -267,14 +268,14 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
 
     @property
     def fallback_columns_(self) -> list[Any]:
-        """Columns that are better filled with their mean or most frequent label."""
+        """Columns that are filled in with their mean or most frequent level."""
         return [column.name for column in self.schema_ if column.falls_back]
 
     def _fit(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Learn everything; return which cells are there, and the completed matrix."""
+        """Learn everything; return the mask of observed cells, and the completed matrix."""
         with all_or_nothing(self):
             self._learn_columns(frame)
-            numbers, there = self._encode(frame)
+            numbers, present = self._encode(frame)
             self.n_samples_seen_ = len(numbers)
             seeds = check_random_state(self.random_state).randint(2**31 - 1, size=2)
             seed = None if self.random_state is None else int(seeds[0])
@@ -290,12 +291,12 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
             self.held_out_ = held and held_out_cells(held, owners, numbers, self._codecs)
             if self.held_out_ is not None:
                 fall_back(self._codecs, self.held_out_)
-            self.proba_ = self._missing_classes(there, completed)
+            self.proba_ = self._missing_classes(present, completed)
             self.cell_std_ = self._deviations(numbers, held)
-            return there, completed
+            return present, completed
 
     def _learn_columns(self, frame: Any) -> None:
-        """Decide what each column is."""
+        """Find the kind of each column."""
         self._check(frame)
         given, left = self.column_types or {}, listed(self.passthrough)
         whole, most = self.integers == "whole", self.max_categories
@@ -305,10 +306,10 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
             else codec_of(series, given.get(series.name), whole, most)
             for series in frame.iter_columns()
         ]
-        empty = [repr(column.name) for column in self.schema_ if column.kind == "empty"]
-        if empty:
-            said = f"Columns without any present cell stay as they are: {', '.join(empty)}."
-            warn(said, UserWarning)
+        unused = [column.name for column in self.schema_ if not column.is_completed]
+        if empty := [repr(name) for name in unused if name not in left]:
+            message = f"Columns without any present cell stay as they are: {', '.join(empty)}."
+            warn(message, UserWarning)
         self.n_features_in_ = len(self.schema_)
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_  # of an earlier fit
@@ -316,13 +317,13 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
             self.feature_names_in_ = np.array(frame.columns, dtype=object)
 
     def _learn_blocks(self, numbers: np.ndarray, method: Any) -> bool:
-        """Learn how numbers become the matrix; return whether they are scaled for good.
+        """Learn how numbers become the matrix; return whether they are scaled here.
 
-        A method that scales columns itself does so where all of them are numbers that count alike.
+        A method that scales columns itself does so if there are neither weights nor categories.
         """
         weights, clip = self.column_weights or {}, self.clip
         scaled = bool(weights) or not isinstance(method, Completer) or method.scale is None
-        scaled |= any(column.kind == "categorical" for column in self._codecs)
+        scaled |= any(column.is_labels and column.has_classes for column in self._codecs)
         for column, mine in zip(self._codecs, numbers.T, strict=True):
             own = clip.get(column.name) if isinstance(clip, Mapping) else clip
             column.fit_block(mine, weights.get(column.name, 1.0), scaled, own)
@@ -334,21 +335,21 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         return [column for column in self.schema_ if column.is_completed]
 
     def _encode(self, frame: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return a number for each cell that may be completed, and which of them are present."""
+        """Return a number for each cell of the columns that are completed, and the mask."""
         series, empty = _by_name(frame), np.empty((len(frame), 0))
         parts = [column.encode(series[column.name], self.handle_unknown) for column in self._codecs]
         numbers = np.column_stack([empty, *(part for part, _ in parts)])
         return numbers, np.column_stack([empty.astype(bool), *(part for _, part in parts)])
 
     def _owners(self) -> np.ndarray:
-        """Return the column of the table, of those completed, of each column of the matrix."""
+        """Return the number of the completed column to which each column of the matrix belongs."""
         widths = [len(column.center) for column in self._codecs]
         return np.repeat(np.arange(len(widths)), widths)
 
     def _matrix(self, numbers: np.ndarray) -> np.ndarray:
         pairs = zip(self._codecs, numbers.T, strict=True)
         blocks = [column.spread(mine) for column, mine in pairs]
-        # Methods may depend on the order in memory in their last bits.
+        # The last bits of some methods depend on the order in memory.
         return np.asfortranarray(np.hstack([np.empty((len(numbers), 0)), *blocks]))
 
     def _blocks(self, matrix: np.ndarray) -> Iterator[tuple[Any, np.ndarray]]:
@@ -358,25 +359,25 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
             yield column, matrix[:, owners == j]
 
     def _complete(self, X: Any) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Return a table of new rows, which of its cells are there, and the completed matrix."""
+        """Return a table of new rows, the mask of observed cells, and the completed matrix."""
         check_is_fitted(self)
         frame = table(X)
         check_columns([column.name for column in self.schema_], frame.columns)
-        numbers, there = self._encode(frame)
+        numbers, present = self._encode(frame)
         matrix = self._matrix(numbers)
-        if self.method_ is None or np.isnan(matrix).sum() == 0:
-            return frame, there, matrix
+        if self.method_ is None or not np.isnan(matrix).any():
+            return frame, present, matrix
         try:
             found = self.method_.transform(matrix)
         except FarCellError as error:
             name = self._codecs[self._owners()[error.column]].name
             raise ValueError(error.said(repr(name), _by_name(frame)[name][error.row])) from None
-        return frame, there, checked(self.method_, matrix, found)
+        return frame, present, checked(self.method_, matrix, found)
 
-    def _decode(self, frame: Any, there: np.ndarray, completed: np.ndarray) -> Any:
+    def _decode(self, frame: Any, present: np.ndarray, completed: np.ndarray) -> Any:
         """Return the table with its missing cells filled in."""
         series = _by_name(frame)
-        for (column, block), known in zip(self._blocks(completed), there.T, strict=True):
+        for (column, block), known in zip(self._blocks(completed), present.T, strict=True):
             rows = np.flatnonzero(~known)
             series[column.name] = column.decode(
                 series[column.name], rows, column.gather(block)[rows]
@@ -384,11 +385,11 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         return with_columns(frame, [series[column.name] for column in self.schema_])
 
     def _missing_classes(
-        self, there: np.ndarray, completed: np.ndarray
+        self, present: np.ndarray, completed: np.ndarray
     ) -> dict[Any, Probabilities]:
-        """Return the probabilities of cells that are not there, by the name of their column."""
+        """Return the probabilities of missing cells, by the name of their column."""
         found = {}
-        for (column, block), known in zip(self._blocks(completed), there.T, strict=True):
+        for (column, block), known in zip(self._blocks(completed), present.T, strict=True):
             if column.has_classes:
                 rows = np.flatnonzero(~known)
                 values = column.probabilities(block[rows])
@@ -414,7 +415,7 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         return found
 
     def _probe(self) -> None:
-        """Raise where what was learned does not fit together, as in a changed file."""
+        """Raise if what was learned does not fit together, as in a modified file."""
         if hasattr(self, "schema_"):
             numbers = np.zeros((2, len(self._codecs)))
             numbers[:, 1:] = np.nan
@@ -425,15 +426,11 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
                 column.gather(block)
 
     def _check(self, frame: Any) -> None:
-        """Raise where a parameter is wrong, or does not suit the table."""
+        """Raise if a parameter is wrong, or does not suit the table."""
         clip, most, weights = self.clip, self.max_categories, self.column_weights or {}
-        clips = (
-            clip is None
-            or isinstance(clip, Mapping)
-            or (isinstance(clip, str) and clip == "observed")
-        )
+        good_clip = clip is None or isinstance(clip, Mapping) or str(clip) == "observed"
         for setting, good, allowed in (
-            ("clip", clips, 'None, "observed" or a dict from names to bounds'),
+            ("clip", good_clip, 'None, "observed" or a dict from names to bounds'),
             ("integers", self.integers in ("typed", "whole"), '"typed" or "whole"'),
             ("handle_unknown", self.handle_unknown in ("error", "missing"), '"error" or "missing"'),
             ("max_categories", isinstance(most, Integral) and most >= 1, "a positive integer"),
@@ -473,7 +470,7 @@ def listed(names: Any) -> list[Any]:
 
 
 def _check_names(setting: str, given: Any, known: list[Any]) -> None:
-    """Raise where a setting (names, or a mapping from them) names a column that is not there."""
+    """Raise if a setting (names, or a mapping from them) names a column that does not exist."""
     names = listed(given) if setting == "passthrough" or isinstance(given, Mapping) else []
     odd = [name for name in names if name not in known]
     if odd:
@@ -485,13 +482,11 @@ def _check_names(setting: str, given: Any, known: list[Any]) -> None:
 
 
 def check_columns(known: list[Any], given: list[Any]) -> None:
-    """Raise where a table does not have the columns of the one that was fitted."""
-    for lacking, said in (
-        ([name for name in known if name not in given],
-         "of the fitted table is not there ({} such in all); add it, with missing cells if nothing "
-         "is known."),
-        ([name for name in given if name not in known],
-         "was not in the fitted table ({} such in all); drop it."),
+    """Raise if a table does not have the columns of the one that was fitted."""
+    for names, others, problem in (
+        (known, given, "of the fitted table is not there ({} such in all); add it, with missing "
+         "cells if nothing is known."),
+        (given, known, "was not in the fitted table ({} such in all); drop it."),
     ):  # fmt: skip
-        if lacking:
-            raise ValueError(f"Column {lacking[0]!r} {said.format(len(lacking))}")
+        if odd := [name for name in names if name not in others]:
+            raise ValueError(f"Column {odd[0]!r} {problem.format(len(odd))}")
