@@ -159,7 +159,7 @@ def test_a_table_completer_gives_the_same_cells(tmp_path):
 
 def test_what_could_not_be_loaded_is_not_saved(tmp_path):
     solver = polycomplete.Exact(callback=print)
-    with pytest.raises(ModelFileError, match=r"PMC contains .*print.*not safe to load"):
+    with pytest.raises(ModelFileError, match=r"PMC holds .*print.*not safe to load"):
         save(PMC(solver=solver), tmp_path / "a.skops")
     with pytest.raises(ModelFileError, match="remove functions"):
         save(PMC(solver=(i for i in "abc")), tmp_path / "a.skops")
