@@ -82,7 +82,7 @@ class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
         origin does not mind, and short points are coded as well as long ones.
     outlier_alpha : float, optional
         λₑ = outlier_alpha / (second largest |xᵢ|₁): single entries of points may be wrong by any
-        amount. By default none are. Not to be had with ``n_neighbors``.
+        amount. By default none are. Not available with a number of ``n_neighbors``.
     ridge : float, default=5
         κ: a point is written by several similar points instead of one of them.
     rho : float, default=0.7
@@ -123,6 +123,11 @@ class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
         Number of columns seen by ``fit``.
     feature_names_in_ : ndarray of str
         Their names, where X had any.
+
+    See Also
+    --------
+    SubspaceClusterer : For points with missing entries.
+    SRMC : Completes rows by the same objective.
 
     References
     ----------
@@ -247,16 +252,16 @@ class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
         for rows in gen_batches(len(X), BLOCK):
             misfit = Misfit(X[rows], X[atoms[rows]], weight, counted)
             admm = self._admm(atoms[rows].shape, self.ridge)
-            taken, rests = admm.run(misfit, self.tol, self.max_iter)
+            taken, finished = admm.run(misfit, self.tol, self.max_iter)
             values[rows] = admm.codes
-            iterations, converged = max(iterations, taken), converged and rests
+            iterations, converged = max(iterations, taken), converged and finished
         return Codes(values, iterations, converged, atoms)
 
     def _admm(self, shape: Any, ridge: Any, bar_self: bool = False) -> Admm:
         return Admm(shape, np.array([[float(self.alpha)]]), ridge, bar_self, self.balance)
 
     def _check(self, X: np.ndarray) -> None:
-        """Raise where points have holes, or a parameter is wrong, in itself or for these points."""
+        """Raise if points have holes, or a parameter is not allowed, in general or for them."""
         holes = np.argwhere(~find_missing(X, np.nan))
         if len(holes):
             raise ValueError(
@@ -329,6 +334,11 @@ class SubspaceClusterer(Savable, ClusterMixin, BaseEstimator):
         Number of columns seen by ``fit``.
     feature_names_in_ : ndarray of str
         Their names, where X had any.
+
+    See Also
+    --------
+    SparseSubspaceClustering : For complete points, with all of its parameters.
+    PMC : The default completer.
 
     Examples
     --------

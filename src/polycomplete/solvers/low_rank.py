@@ -22,8 +22,6 @@ from polycomplete.solvers.base import Callback, Monitor, PathSolver, Result, Sto
 
 #: Thresholds of soft-impute fall by this factor from stage to stage, and the path ends here.
 FACTOR, END = 10**0.25, 1e-3
-#: Iterations in which the augmented Lagrangian balances its step.
-BALANCED = 50
 #: Matrices whose smaller side is up to this get all singular values, which is faster there.
 SMALL = 200
 #: Singular vectors computed beyond those that were needed last, to see further ones coming.
@@ -68,7 +66,7 @@ class AugmentedLagrangian(PathSolver):
     callback: Callback | None = None
 
     def check(self) -> None:
-        """Refuse parameters that make no sense."""
+        """Raise if a parameter is not an allowed value."""
         check_numbers(self, "max_iter")
         check_numbers(self, "tol", zero=True)
 
@@ -84,7 +82,8 @@ class AugmentedLagrangian(PathSolver):
         run.by, stop = run.largest / 5, "max_iter"
         try:
             for count in range(1, self.max_iter + 1):
-                run.update_multipliers(run.step(), balance=count <= BALANCED and count % 5 == 0)
+                run.step()
+                run.update_multipliers(balance=count <= 50 and count % 5 == 0)
                 run.monitor.note(float(np.sum(run.values)), 1 / run.by)
                 if (count % 10 == 0 or count == self.max_iter) and run.duality_gap() <= self.tol:
                     stop = "converged"
@@ -141,7 +140,7 @@ class SoftImpute(PathSolver):
         return self.threshold
 
     def check(self) -> None:
-        """Refuse parameters that make no sense."""
+        """Raise if a parameter is not an allowed value."""
         check_numbers(self, "max_iter")
         check_numbers(self, "tol", zero=True)
         given = self.threshold
@@ -180,10 +179,11 @@ class SoftImpute(PathSolver):
         """Minimize at one threshold; return whether L came to rest."""
         run.by = share * run.largest
         for _ in range(self.max_iter):
-            moved = np.linalg.norm(run.step())
+            run.step()
             missed = np.where(run.mask, run.low - run.given, 0.0)
             value = 0.5 * float(np.sum(missed**2)) + run.by * float(np.sum(run.values))
             run.monitor.note(value, share)
+            moved = float(np.linalg.norm(run.low - run.before))
             if moved <= self.tol * max(float(np.linalg.norm(run.low)), 1e-300):
                 return True
         return False
@@ -198,18 +198,19 @@ class _Run:
         self.values, self.directions = np.empty(0), np.empty((X.shape[1], 0))
         self.by, self.largest = 0.0, _largest_singular_value(self.given) or 1.0
 
-    def step(self) -> np.ndarray:
-        """Fill the holes with L and lower the singular values; return how L moved."""
-        before, filled = self.low, np.where(self.mask, self.given + self.multipliers, self.low)
+    def step(self) -> None:
+        """Fill the holes with L and lower the singular values."""
+        filled = np.where(self.mask, self.given + self.multipliers, self.low)
+        self.before = self.low
         self.low, self.values, self.directions = shrink(filled, self.by, self.directions)
-        return self.low - before
 
-    def update_multipliers(self, move: np.ndarray, balance: bool) -> None:
+    def update_multipliers(self, balance: bool) -> None:
         """Charge L for the observed entries it misses; balance the residuals by the threshold."""
         missed = np.where(self.mask, self.given - self.low, 0.0)
         self.multipliers = self.multipliers + missed
         if balance:
-            primal, dual = np.linalg.norm(missed), np.linalg.norm(move[~self.mask])
+            primal = np.linalg.norm(missed)
+            dual = np.linalg.norm((self.low - self.before)[~self.mask])
             factor = 1 / 1.5 if primal > 5 * dual else 1.5 if dual > 5 * primal else 1.0
             self.by, self.multipliers = factor * self.by, factor * self.multipliers
 
@@ -252,10 +253,10 @@ def shrink(
     threshold. Otherwise the smaller Gram matrix is decomposed, several times faster than X itself;
     singular values below 1e-8 of the largest are not accurate then.
     """
-    size, random = guess.shape[1] + SPARE, np.random.default_rng(0)
+    size = guess.shape[1] + SPARE
     while min(X.shape) > max(SMALL, 4 * size):
-        new = random.standard_normal((X.shape[1], size - guess.shape[1]))
-        guess = np.hstack([guess, new])
+        shape = X.shape[1], size - guess.shape[1]
+        guess = np.hstack([guess, np.random.default_rng(size).standard_normal(shape)])
         for _ in range(2):
             guess = linalg.qr(X.T @ (X @ guess), mode="economic", check_finite=False)[0]
         low, values, turned = _shrink_by_gram(X @ guess, by)

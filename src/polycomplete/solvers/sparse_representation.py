@@ -29,7 +29,6 @@ from dataclasses import dataclass, replace
 from numbers import Real
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from polycomplete._messages import check_numbers
 from polycomplete._resources import TILE, blas_threads_for
@@ -115,7 +114,7 @@ class SelfRepresentation(PathSolver):
     path_end = END
 
     def check(self) -> None:
-        """Refuse parameters that make no sense."""
+        """Raise if a parameter is not an allowed value."""
         check_numbers(self, "max_iter")
         check_numbers(self, "tol", "constant", zero=True)
         if self.time_limit is not None:
@@ -317,7 +316,9 @@ class ObservedMisfit:
         m = R.shape[1]
         products, diagonal = self.atoms.T @ self.atoms, np.arange(m)
         found = np.empty_like(R)
-        for rows in gen_batches(len(R), max(1, min(BLOCK, int(CELLS / m**2)))):
+        size = max(1, min(BLOCK, int(CELLS / m**2)))
+        for begin in range(0, len(R), size):
+            rows = slice(begin, begin + size)
             seen = self.mask[rows].astype(float)
             H = seen[:, :, None] * seen[:, None, :]
             H *= products
