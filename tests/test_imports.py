@@ -38,7 +38,6 @@ LAYERS = [
         "frames",
         "io",
         "kernels",
-        "linear",
         "masks",
         "metrics",
         "penalties",
@@ -63,7 +62,6 @@ ASIDE = {
     "sampling": set(),
     "frames": {"_devices"},
     "model_selection": {"masks", "rows", "scaling"},
-    "linear": {"_devices"},
     "io": {"_optional"},
     "persistence": {"_optional", "_version", "io"},
 }

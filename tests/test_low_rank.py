@@ -7,8 +7,9 @@ import pytest
 from scipy.optimize import minimize
 
 from polycomplete import LRMC, masks
-from polycomplete.linear import LinearModel, shrink
-from polycomplete.solvers import AugmentedLagrangian, SoftImpute, nuclear, soft_impute
+from polycomplete.solvers import AugmentedLagrangian, SoftImpute, low_rank
+from polycomplete.solvers.base import Monitor
+from polycomplete.solvers.low_rank import LinearModel, shrink
 from tests.naive import solved
 
 SHAPES = [(12, 8), (8, 12), (9, 9), (30, 4), (1, 5), (5, 1)]
@@ -22,6 +23,13 @@ def draw(n=12, m=8, rank=2, rate=0.7, noise=0.0, seed=0):
 
 def nuclear_norm(X):
     return float(np.sum(np.linalg.svd(X, compute_uv=False)))
+
+
+def start(X, mask):
+    """Return a run of the augmented Lagrangian before its first iteration."""
+    run = low_rank._Run(X, mask, Monitor())
+    run.by = run.largest / 5
+    return run
 
 
 def smallest_norm(X, mask):
@@ -48,7 +56,7 @@ def test_shrink_lowers_the_singular_values(shape):
     X = np.random.default_rng(1).standard_normal(shape)
     U, s, Vt = np.linalg.svd(X, full_matrices=False)
     by = 0.5 * s[0]
-    low, values, directions = shrink(X, by)
+    low, values, directions = shrink(X, by, np.empty((X.shape[1], 0)))
     np.testing.assert_allclose(low, (U * np.maximum(s - by, 0)) @ Vt, atol=1e-12)
     np.testing.assert_allclose(values, s[s > by] - by, atol=1e-12)
     np.testing.assert_allclose(low @ directions @ directions.T, low, atol=1e-12)
@@ -67,26 +75,25 @@ def test_the_exact_solver_reaches_the_smallest_norm(noise, seed):
 
 def test_the_duality_gap_is_a_proof():
     X, mask = draw(noise=0.5)
-    given = np.where(mask, X, 0)
-    best = nuclear_norm(smallest_norm(X, mask))
-    for count, state in enumerate(nuclear.iterations(given, mask)):
-        gap = nuclear.duality_gap(given, mask, state)
-        norm = nuclear_norm(np.where(mask, X, state.low))
-        assert norm * (1 - gap) <= best * (1 + 1e-9)
-        if count == 60:
-            break
+    best, run = nuclear_norm(smallest_norm(X, mask)), start(X, mask)
+    for count in range(1, 61):
+        run.step()
+        run.update_multipliers(balance=count % 5 == 0)
+        gap = run.duality_gap()
+        assert nuclear_norm(run.completed()) * (1 - gap) <= best * (1 + 1e-9)
     assert gap < 0.01
 
 
 def test_the_merit_function_never_rises_once_the_step_is_kept():
     X, mask = draw(20, 10, noise=0.3, rate=0.5)
-    states = nuclear.iterations(np.where(mask, X, 0), mask)
-    kept = [next(states) for _ in range(nuclear.BALANCED + 200)][nuclear.BALANCED + 1 :]
-    assert len({state.step for state in kept}) == 1
-    merits = [
-        b.step * np.sum((b.hidden - a.hidden) ** 2) + np.sum((b.dual - a.dual) ** 2) / b.step
-        for a, b in pairwise(kept)
-    ]
+    run, merits = start(X, mask), []
+    for count in range(1, 250):
+        before = run.multipliers
+        run.step()
+        run.update_multipliers(balance=count <= 50 and count % 5 == 0)
+        if count > 50:  # in units of the step, 1 / threshold
+            filled = np.sum((run.low - run.before)[~mask] ** 2)
+            merits.append((filled + np.sum((run.multipliers - before) ** 2)) / run.by)
     assert merits[-1] < 1e-6 * merits[0]
     assert all(b <= a * (1 + 1e-6) + 1e-18 for a, b in pairwise(merits))
 
@@ -130,7 +137,7 @@ def test_soft_impute_with_a_small_threshold_is_the_exact_method():
 def test_the_truncated_decomposition_is_the_full_one(monkeypatch):
     X, mask = draw(120, 90, rank=4, noise=0.05, rate=0.5)
     full = solved(SoftImpute(threshold=0.05, tol=1e-7), X, mask)[1].X
-    monkeypatch.setattr(soft_impute, "SMALL", 20)
+    monkeypatch.setattr(low_rank, "SMALL", 20)
     model, result = solved(SoftImpute(threshold=0.05, tol=1e-7), X, mask)
     assert len(model.values) < 30
     np.testing.assert_allclose(result.X, full, atol=1e-4)

@@ -8,17 +8,17 @@ from sklearn.linear_model import ElasticNet
 
 from polycomplete import datasets, masks
 from polycomplete.metrics import rse
-from polycomplete.solvers import Progress, sparse_codes
+from polycomplete.solvers import Progress, sparse_representation
 from polycomplete.solvers.base import fill, stages
-from polycomplete.solvers.self_representation import (
+from polycomplete.solvers.sparse_representation import (
     FIRST,
     RIDGE,
+    ObservedMisfit,
     RowDictionary,
     SelfRepresentation,
     _Run,
     append_constant,
 )
-from polycomplete.solvers.sparse_codes import ObservedMisfit
 from tests.naive import solved
 
 #: Every variant of the method.
@@ -95,7 +95,7 @@ def test_blocks_change_nothing(monkeypatch):
     solve = ObservedMisfit(X, mask, A, 1e2, False).resolvent(np.full((60, 1), 2.0))
     whole = solve(T)
     for cells in 1000, 1:
-        monkeypatch.setattr(sparse_codes, "CELLS", cells)
+        monkeypatch.setattr(sparse_representation, "CELLS", cells)
         np.testing.assert_allclose(solve(T), whole, atol=1e-12)
 
 
@@ -275,9 +275,7 @@ def test_observed_entries_stay_and_junk_in_holes_does_not_matter(variant):
 @pytest.mark.parametrize("smoothing", ["auto", 1e-7])
 def test_any_shape_will_do(shape, variant, smoothing):
     X, mask = noisy(*shape)
-    dictionary, result = solved(
-        SelfRepresentation(smoothing, rounds=2, max_iter=2, **variant), X, mask
-    )
+    dictionary, result = solved(SelfRepresentation(smoothing, max_iter=2, **variant), X, mask)
     assert np.isfinite(result.X).all()
     assert np.array_equal(result.X[mask], X[mask])
     seen = np.zeros_like(mask)
@@ -385,7 +383,6 @@ def test_a_time_limit_ends_the_run_with_what_it_has(smoothing):
         ({"smoothing": 0.0}, r"smoothing must be .*got 0\.0"),
         ({"smoothing": 2.0}, r"smoothing must be .*got 2\.0"),
         ({"smoothing": "fine"}, "smoothing must be .*got 'fine'"),
-        ({"rounds": 0}, r"SelfRepresentation\(rounds=\.\.\.\) must be a positive number"),
         ({"max_iter": 0}, "max_iter"),
         ({"tol": -1.0}, "tol"),
         ({"constant": np.nan}, "constant"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -10,10 +11,11 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
-from sklearn.utils import Tags, check_array, check_random_state
+from sklearn.utils import Tags, check_array, check_random_state, gen_batches
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
-from polycomplete._messages import check_numbers, warn
+from polycomplete._messages import warn
 from polycomplete._resources import blas_threads_for
 from polycomplete.base import all_or_nothing, prepared
 from polycomplete.clustering.spectral import (
@@ -26,12 +28,13 @@ from polycomplete.clustering.spectral import (
 from polycomplete.frames import find_missing, to_matrix
 from polycomplete.methods import PMC
 from polycomplete.persistence import Savable
-from polycomplete.solvers.sparse_codes import Admm, Misfit, blocks
+from polycomplete.solvers.sparse_representation import BLOCK, Admm, Misfit
 
 # Beyond so many points "auto" writes a point by its nearest others instead of by all.
 _ALL, _NEAREST = 2000, 100
-_SPARSE = "shape of a sparse matrix"
-_ASSIGN = ("cluster_qr", "discretize", "kmeans")
+_GRAPHS = {"coefficients_", "affinity_matrix_"}
+_COUNT = Interval(Integral, 1, None, closed="left")
+_POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
 class Codes(NamedTuple):
@@ -48,6 +51,7 @@ class Codes(NamedTuple):
     outliers: np.ndarray | None = None
 
 
+@dataclass(eq=False, repr=False)
 class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
     """Find the subspaces on which points lie, by writing each point with few others.
 
@@ -78,7 +82,7 @@ class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
         origin does not mind, and short points are coded as well as long ones.
     outlier_alpha : float, optional
         λₑ = outlier_alpha / (second largest |xᵢ|₁): single entries of points may be wrong by any
-        amount. By default none are. Not to be had with ``n_neighbors``.
+        amount. By default none are. Not available with a number of ``n_neighbors``.
     ridge : float, default=5
         κ: a point is written by several similar points instead of one of them.
     rho : float, default=0.7
@@ -120,6 +124,11 @@ class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
     feature_names_in_ : ndarray of str
         Their names, where X had any.
 
+    See Also
+    --------
+    SubspaceClusterer : For points with missing entries.
+    SRMC : Completes rows by the same objective.
+
     References
     ----------
     E. Elhamifar and R. Vidal (2013). Sparse subspace clustering: algorithm, theory, and
@@ -135,37 +144,37 @@ class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
     (3, 0.0)
     """
 
-    def __init__(
-        self,
-        n_clusters: int | str = 2,
-        alpha: float = 800.0,
-        affine: bool = False,
-        normalize: bool | str = "auto",
-        outlier_alpha: float | None = None,
-        ridge: float = 5.0,
-        rho: float = 0.7,
-        n_neighbors: int | str | None = "auto",
-        max_clusters: int = 10,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        balance: bool = True,
-        assign_labels: str = "cluster_qr",
-        random_state: int | np.random.RandomState | None = None,
-    ):
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.affine = affine
-        self.normalize = normalize
-        self.outlier_alpha = outlier_alpha
-        self.ridge = ridge
-        self.rho = rho
-        self.n_neighbors = n_neighbors
-        self.max_clusters = max_clusters
-        self.tol = tol
-        self.max_iter = max_iter
-        self.balance = balance
-        self.assign_labels = assign_labels
-        self.random_state = random_state
+    n_clusters: int | str = 2
+    alpha: float = 800.0
+    affine: bool = False
+    normalize: bool | str = "auto"
+    outlier_alpha: float | None = None
+    ridge: float = 5.0
+    rho: float = 0.7
+    n_neighbors: int | str | None = "auto"
+    max_clusters: int = 10
+    tol: float = 1e-3
+    max_iter: int = 1000
+    balance: bool = True
+    assign_labels: str = "cluster_qr"
+    random_state: int | np.random.RandomState | None = None
+
+    _parameter_constraints = {  # noqa: RUF012  (scikit-learn reads it from the class)
+        "n_clusters": [_COUNT, StrOptions({"auto"})],
+        "alpha": [Interval(Real, 1, None, closed="neither")],
+        "affine": ["boolean"],
+        "normalize": ["boolean", StrOptions({"auto"})],
+        "outlier_alpha": [_POSITIVE, None],
+        "ridge": [Interval(Real, 0, None, closed="left")],
+        "rho": [Interval(Real, 0, 1, closed="right")],
+        "n_neighbors": [_COUNT, StrOptions({"auto"}), None],
+        "max_clusters": [_COUNT],
+        "tol": [_POSITIVE],
+        "max_iter": [_COUNT],
+        "balance": ["boolean"],
+        "assign_labels": [StrOptions({"cluster_qr", "kmeans", "discretize"})],
+        "random_state": ["random_state"],
+    }
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Cluster the rows of X.
@@ -240,19 +249,19 @@ class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
         weight = self.alpha / _smallest(largest)
         counted = np.ones(atoms.shape[1]) if self.affine else None
         values, iterations, converged = np.zeros(atoms.shape), 0, True
-        for rows in blocks(len(X)):
+        for rows in gen_batches(len(X), BLOCK):
             misfit = Misfit(X[rows], X[atoms[rows]], weight, counted)
             admm = self._admm(atoms[rows].shape, self.ridge)
-            taken, rests = admm.run(misfit, self.tol, self.max_iter)
+            taken, finished = admm.run(misfit, self.tol, self.max_iter)
             values[rows] = admm.codes
-            iterations, converged = max(iterations, taken), converged and rests
+            iterations, converged = max(iterations, taken), converged and finished
         return Codes(values, iterations, converged, atoms)
 
     def _admm(self, shape: Any, ridge: Any, bar_self: bool = False) -> Admm:
         return Admm(shape, np.array([[float(self.alpha)]]), ridge, bar_self, self.balance)
 
     def _check(self, X: np.ndarray) -> None:
-        """Raise where points have holes, or a parameter is wrong, in itself or for these points."""
+        """Raise if points have holes, or a parameter is not allowed, in general or for them."""
         holes = np.argwhere(~find_missing(X, np.nan))
         if len(holes):
             raise ValueError(
@@ -260,55 +269,36 @@ class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
                 "all); SparseSubspaceClustering takes complete points, SubspaceClusterer completes "
                 "them first."
             )
-        check_numbers(self, "alpha", "rho", "tol")
-        check_numbers(self, "ridge", zero=True)
-        if self.alpha <= 1 or self.rho > 1:
+        self._validate_params()
+        if self.outlier_alpha is not None and isinstance(self.n_neighbors, Integral):
             raise ValueError(
-                f"alpha={self.alpha!r} must be above 1, and rho={self.rho!r} must not."
+                "outlier_alpha needs all points as a dictionary; set n_neighbors=None, or leave "
+                "the outlier term out."
             )
-        self._check_choice("normalize", True, False, "auto")
-        self._check_choice("assign_labels", *_ASSIGN)
-        self._check_count("n_clusters", "auto")
-        self._check_count("n_neighbors", "auto", None)
-        self._check_count("max_clusters")
-        self._check_count("max_iter")
-        if self.outlier_alpha is not None:
-            check_numbers(self, "outlier_alpha")
-            if isinstance(self.n_neighbors, Integral):
-                raise ValueError(
-                    "outlier_alpha needs all points as a dictionary; set n_neighbors=None, or "
-                    "leave the outlier term out."
-                )
         if isinstance(self.n_clusters, Integral) and self.n_clusters > len(X):
             raise ValueError(
                 f"n_clusters={self.n_clusters} is more than the {len(X)} points of X; ask for at "
                 f"most {len(X)}."
             )
 
-    def _check_choice(self, name: str, *choices: object) -> None:
-        value = getattr(self, name)
-        if not isinstance(value, str | bool) or value not in choices:
-            raise ValueError(f"{name}={value!r} must be one of {choices}.")
-
-    def _check_count(self, name: str, *others: object) -> None:
-        """Raise unless the parameter is a whole number from 1 on, or one of the others."""
-        value = getattr(self, name)
-        if (value is None or isinstance(value, str)) and value in others:
-            return
-        if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
-            known = "".join(f" or {other!r}" for other in others)
-            raise ValueError(f"{name}={value!r} must be a whole number from 1 on{known}.")
-
     def __getstate__(self) -> dict[str, Any]:
         """Return what is saved: numbers, without the classes of sparse matrices."""
-        state = super().__getstate__()
-        return {name: _taken_apart(value) for name, value in state.items()}
+        state = dict(super().__getstate__())
+        for name in _GRAPHS & state.keys():
+            if sparse.issparse(A := state[name]):
+                state[name] = {"shape": list(A.shape), "csr": [A.data, A.indices, A.indptr]}
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Put sparse matrices together again."""
-        super().__setstate__({name: _together(value) for name, value in state.items()})
+        for name in _GRAPHS & state.keys():
+            if isinstance(saved := state[name], dict):
+                matrix = sparse.csr_matrix(tuple(saved["csr"]), shape=tuple(saved["shape"]))
+                state = state | {name: matrix}
+        super().__setstate__(state)
 
 
+@dataclass(eq=False, repr=False)
 class SubspaceClusterer(Savable, ClusterMixin, BaseEstimator):
     """Cluster points with missing entries by the subspaces on which they lie.
 
@@ -345,6 +335,11 @@ class SubspaceClusterer(Savable, ClusterMixin, BaseEstimator):
     feature_names_in_ : ndarray of str
         Their names, where X had any.
 
+    See Also
+    --------
+    SparseSubspaceClustering : For complete points, with all of its parameters.
+    PMC : The default completer.
+
     Examples
     --------
     >>> from polycomplete import datasets, masks, metrics
@@ -356,17 +351,10 @@ class SubspaceClusterer(Savable, ClusterMixin, BaseEstimator):
     0.0
     """
 
-    def __init__(
-        self,
-        n_clusters: int | str = "auto",
-        completer: Any = None,
-        clusterer: Any = None,
-        random_state: int | np.random.RandomState | None = None,
-    ):
-        self.n_clusters = n_clusters
-        self.completer = completer
-        self.clusterer = clusterer
-        self.random_state = random_state
+    n_clusters: int | str = "auto"
+    completer: Any = None
+    clusterer: Any = None
+    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Complete and cluster the rows of X.
@@ -392,9 +380,8 @@ class SubspaceClusterer(Savable, ClusterMixin, BaseEstimator):
             _check_rows(seen)
             self.completer_, self.completed_ = None, matrix
             if not observed.all():
-                self.completer_ = prepared(
-                    PMC() if self.completer is None else self.completer, seed
-                )
+                completer = PMC() if self.completer is None else self.completer
+                self.completer_ = prepared(completer, seed)
                 self.completed_ = np.asarray(self.completer_.fit_transform(matrix))
             self.clusterer_ = clusterer.fit(self.completed_[seen])
             self.labels_ = np.full(len(matrix), -1, dtype=np.int32)
@@ -425,7 +412,7 @@ def find_nearest(X: np.ndarray, affine: bool, count: int) -> tuple[np.ndarray, n
     """
     norms = np.linalg.norm(X, axis=1)
     atoms, largest = np.empty((len(X), count), dtype=np.intp), np.empty(len(X))
-    for rows in blocks(len(X)):
+    for rows in gen_batches(len(X), BLOCK):
         products = X[rows] @ X.T
         own = np.arange(len(products)), np.arange(rows.start, rows.stop)
         closeness = (
@@ -444,20 +431,6 @@ def _smallest(largest: np.ndarray) -> float:
     return float(positive.min()) if positive.size else 1.0
 
 
-def _taken_apart(value: Any) -> Any:
-    if not sparse.issparse(value):
-        return value
-    parts = {name: getattr(value, name) for name in ("data", "indices", "indptr")}
-    return {_SPARSE: list(value.shape), **parts}
-
-
-def _together(value: Any) -> Any:
-    if not (isinstance(value, dict) and _SPARSE in value):
-        return value
-    parts = value["data"], value["indices"], value["indptr"]
-    return sparse.csr_matrix(parts, shape=tuple(value[_SPARSE]))
-
-
 def _check_rows(seen: np.ndarray) -> None:
     """Say which points cannot be clustered; raise where fewer than two can."""
     if np.count_nonzero(seen) < 2:
@@ -465,8 +438,8 @@ def _check_rows(seen: np.ndarray) -> None:
             f"X has {np.count_nonzero(seen)} rows with an observed entry; clustering needs 2."
         )
     if not seen.all():
-        rows = [str(row) for row in np.flatnonzero(~seen)]
-        shown = ", ".join(rows[:5] + ["..."] * (len(rows) > 5))
+        rows = np.flatnonzero(~seen)
+        shown = ", ".join(map(str, rows[:5])) + ", ..." * (len(rows) > 5)
         warn(
             f"Rows {shown} of X have no observed entry and get the label -1; drop them, or observe "
             "an entry of each.",

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from polycomplete.methods.base import PathCompleter
 from polycomplete.solvers import AugmentedLagrangian, SoftImpute
 
-#: n · m · min(n, m), the cost of one full decomposition, beyond which soft-impute takes over: it
-#: computes the leading singular vectors only.
-LARGE = 5e8
 
-
+@dataclass(eq=False, repr=False)
 class LRMC(PathCompleter):
     """Low-rank matrix completion: the completion of smallest nuclear norm.
 
-    Candès & Recht (2009); solved by an inexact augmented Lagrangian (Lin, Chen & Ma 2010), and by
-    soft-impute (Mazumder, Hastie & Tibshirani 2010) where both sides of the matrix are long.
-    Parameters that are not listed here are those of :class:`~polycomplete.base.BaseCompleter`, as
-    are the attributes.
-
-    ``transform`` completes a new row by ridge regression on the directions of the solution, which
-    gives training rows back as ``fit_transform`` did.
+    Minimizes ‖X̂‖_* over the missing entries [1]_, by an inexact augmented Lagrangian [2]_, or by
+    soft-impute [3]_ where both sides of the matrix are long. ``transform`` completes a new row by
+    ridge regression on the directions of the solution, which gives training rows back as
+    ``fit_transform`` did.
 
     Parameters
     ----------
@@ -30,7 +26,52 @@ class LRMC(PathCompleter):
         noise, by a threshold that it chooses by hiding observed entries. By default the former,
         and the latter where n · m · min(n, m) exceeds 5e8 (800 × 800, say).
     scale : {"standard", "sqrt", "range"} or None, default="standard"
-        How columns are scaled. None is the method as published, without centring.
+        How columns are scaled, from their observed entries: by their standard deviation, its
+        square root, or their range. None is the method as published, without centering.
+    missing_values : float, default=nan
+        A number that stands for a missing entry, besides NaN and None.
+    add_indicator : bool, default=False
+        Append columns that say which entries were missing.
+    keep_empty_features : bool, default=False
+        Keep columns without any observed entry, as zeros.
+    random_state : int, RandomState or None, default=None
+        Chooses the entries that are held out.
+    verbose : int, default=0
+        1 shows stages, 2 every iteration, through :mod:`logging`.
+
+    Attributes
+    ----------
+    model_ : Scaled or None
+        The scaler, and the directions of the solution with their singular values; None where no
+        column varies.
+    result_ : Result or None
+        Objective history, iterations, seconds and stop reason.
+    n_iter_ : int
+        Iterations of the solver.
+    row_determined_ : ndarray of bool, shape (n_samples,)
+        False for rows of the fit with fewer observed entries than the solution has rank.
+    held_out_ : HeldOut or None
+        Held-out entries, with their completions; None where nothing was chosen.
+    statistics_ : ndarray of shape (n_features,)
+        Mean of the observed entries of each column.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of columns seen by ``fit``, and their names where X had any.
+    n_samples_seen_ : int
+        Number of rows that were learned from.
+
+    See Also
+    --------
+    PMC : For curved data, which no low rank describes.
+    SRMC : For rows on several subspaces.
+
+    References
+    ----------
+    .. [1] E. J. Candès and B. Recht (2009). Exact matrix completion via convex optimization.
+       Foundations of Computational Mathematics 9.
+    .. [2] Z. Lin, M. Chen and Y. Ma (2010). The augmented Lagrange multiplier method for exact
+       recovery of corrupted low-rank matrices. arXiv:1009.5055.
+    .. [3] R. Mazumder, T. Hastie and R. Tibshirani (2010). Spectral regularization algorithms for
+       learning large incomplete matrices. Journal of Machine Learning Research 11.
 
     Examples
     --------
@@ -41,25 +82,13 @@ class LRMC(PathCompleter):
     [4.0, 8.0, 12.0, 16.0]
     """
 
-    def __init__(
-        self,
-        solver: AugmentedLagrangian | SoftImpute | None = None,
-        scale: str | None = "standard",
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ):
-        self.solver = solver
-        super().__init__(
-            scale=scale,
-            missing_values=missing_values,
-            add_indicator=add_indicator,
-            keep_empty_features=keep_empty_features,
-            random_state=random_state,
-            verbose=verbose,
-        )
+    solver: AugmentedLagrangian | SoftImpute | None = None
+    scale: str | None = "standard"
+    missing_values: float = np.nan
+    add_indicator: bool = False
+    keep_empty_features: bool = False
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     @property
     def _remedy(self) -> str:
@@ -67,7 +96,8 @@ class LRMC(PathCompleter):
 
     def _solver(self, shape: tuple[int, int], seed: int) -> AugmentedLagrangian | SoftImpute:
         if self.solver is None:
-            large = shape[0] * shape[1] * min(shape) > LARGE
+            # One decomposition costs n · m · min(n, m); soft-impute needs leading vectors only.
+            large = shape[0] * shape[1] * min(shape) > 5e8
             return SoftImpute() if large else AugmentedLagrangian()
         if not isinstance(self.solver, AugmentedLagrangian | SoftImpute):
             raise TypeError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from polycomplete.methods.base import PathCompleter
@@ -9,26 +11,25 @@ from polycomplete.solvers import SelfRepresentation
 from polycomplete.solvers.base import Callback
 
 
+@dataclass(eq=False, repr=False)
 class SRMC(PathCompleter):
     """Matrix completion by sparse self-representation: rows explain each other, few at a time.
 
-    Fan & Chow (2017). On a union of subspaces a row needs only rows of its own subspace, which a
-    sparse combination finds. Parameters that are not listed here are those of
-    :class:`~polycomplete.base.BaseCompleter`, as are the attributes.
-
-    ``transform`` represents the observed entries of a new row by the completed training rows and
-    predicts the missing ones from that.
+    The objective ‖C‖₁ + λ/2 ‖X − C X‖² with diag(C) = 0 of [1]_, row by row: a missing entry
+    answers for the residual of its own row only. On a union of subspaces a row needs only rows of
+    its own subspace, which a sparse combination finds. ``transform`` represents the observed
+    entries of a new row by the completed training rows and predicts the missing ones from that.
 
     Parameters
     ----------
     smoothing : "auto" or float, default="auto"
-        How far a row may stay from its representation: 1/λ of the paper, for rows of length one.
-        "auto" chooses it by hiding observed entries.
+        How far a row may stay from its representation: 1/λ, for rows of length one. "auto" chooses
+        it by hiding observed entries.
     constant : float, default=1.0
         A constant coordinate that every row gets, for surfaces that do not go through the origin;
         0 for subspaces that do.
     max_iter : int, default=100
-        Rounds at the last smoothing, at most.
+        Maximum number of rounds at the last smoothing.
     tol : float, default=5e-3
         Converged when the missing entries would move less than this in a round, relative to the
         observed ones.
@@ -38,7 +39,47 @@ class SRMC(PathCompleter):
         Called with a :class:`~polycomplete.solvers.Progress` after each round; the fit ends when
         it returns True.
     scale : {"standard", "sqrt", "range"} or None, default="standard"
-        How columns are scaled.
+        How columns are scaled, from their observed entries: by their standard deviation, its
+        square root, or their range.
+    missing_values : float, default=nan
+        A number that stands for a missing entry, besides NaN and None.
+    add_indicator : bool, default=False
+        Append columns that say which entries were missing.
+    keep_empty_features : bool, default=False
+        Keep columns without any observed entry, as zeros.
+    random_state : int, RandomState or None, default=None
+        Chooses the entries that are held out.
+    verbose : int, default=0
+        1 shows stages, 2 every iteration, through :mod:`logging`.
+
+    Attributes
+    ----------
+    model_ : Scaled or None
+        The scaler and the completed rows; None where no column varies.
+    result_ : Result or None
+        Objective history, rounds, seconds and stop reason.
+    n_iter_ : int
+        Rounds of the solver.
+    row_determined_ : ndarray of bool, shape (n_samples,)
+        False for rows of the fit without any observed entry.
+    held_out_ : HeldOut or None
+        Held-out entries, with their completions; None where nothing was chosen.
+    statistics_ : ndarray of shape (n_features,)
+        Mean of the observed entries of each column.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of columns seen by ``fit``, and their names where X had any.
+    n_samples_seen_ : int
+        Number of rows that were learned from.
+
+    See Also
+    --------
+    LRMC : One subspace for all rows.
+    SparseSubspaceClustering : Which subspace each row lies on, by the same objective.
+
+    References
+    ----------
+    .. [1] J. Fan and T. W. S. Chow (2017). Matrix completion by least-square, low-rank, and sparse
+       self-representations. Pattern Recognition 71.
 
     Examples
     --------
@@ -50,35 +91,18 @@ class SRMC(PathCompleter):
     True
     """
 
-    def __init__(
-        self,
-        smoothing: float | str = "auto",
-        constant: float = 1.0,
-        max_iter: int = 100,
-        tol: float = 5e-3,
-        time_limit: float | None = None,
-        callback: Callback | None = None,
-        scale: str | None = "standard",
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ):
-        self.smoothing = smoothing
-        self.constant = constant
-        self.max_iter = max_iter
-        self.tol = tol
-        self.time_limit = time_limit
-        self.callback = callback
-        super().__init__(
-            scale=scale,
-            missing_values=missing_values,
-            add_indicator=add_indicator,
-            keep_empty_features=keep_empty_features,
-            random_state=random_state,
-            verbose=verbose,
-        )
+    smoothing: float | str = "auto"
+    constant: float = 1.0
+    max_iter: int = 100
+    tol: float = 5e-3
+    time_limit: float | None = None
+    callback: Callback | None = None
+    scale: str | None = "standard"
+    missing_values: float = np.nan
+    add_indicator: bool = False
+    keep_empty_features: bool = False
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def _solver(self, shape: tuple[int, int], seed: int) -> SelfRepresentation:
         return SelfRepresentation(

@@ -5,9 +5,8 @@ from polycomplete.solvers.base import PathSolver, Progress, Result, Solver
 from polycomplete.solvers.exact import Exact, GramSolver
 from polycomplete.solvers.factorisation import KernelFactorisation, partial_solve
 from polycomplete.solvers.lifting import Lifting
-from polycomplete.solvers.nuclear import AugmentedLagrangian
-from polycomplete.solvers.self_representation import SelfRepresentation
-from polycomplete.solvers.soft_impute import SoftImpute
+from polycomplete.solvers.low_rank import AugmentedLagrangian, SoftImpute
+from polycomplete.solvers.sparse_representation import SelfRepresentation
 
 __all__ = [
     "AdamPlus",

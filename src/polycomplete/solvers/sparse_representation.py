@@ -1,0 +1,429 @@
+"""Sparse representation: every row written by few others, for SRMC and subspace clustering.
+
+Every row x has coefficients c on the atoms D (other rows) that minimize
+
+    |c|₁ + κ/2 |c|² + λ/2 |x − cD|²
+
+over its observed entries; some coefficients are barred, and where asked they sum to one. The
+squared error and the absolute values take turns (ADMM; Boyd et al. 2011, section 3): a copy z of
+the coefficients carries the squared error and meets the constraints exactly, c the absolute values
+and the ridge, and scaled multipliers pull them together.
+
+Sparse self-representation (Fan & Chow 2017) minimizes the sum over all rows, with the missing
+entries among the unknowns. There an entry also moves for the sake of the rows that use its row as
+an atom, and the sum rewards that: some rows grow long, because long atoms need small coefficients.
+With half of the entries missing, minimizers have a far lower value than the truth at every λ that
+was tried. Here a missing entry answers for the residual of its own row only. It is then what the
+representation of its row predicts, and the coefficients of a row are fitted to its observed
+entries. A solution is an equilibrium: every row is at the minimum of its own part of the sum, given
+the others. With atoms of length one and a constant coordinate the rows cannot run away, and an
+equilibrium exists. No single function falls from round to round; what is watched, and ends a run,
+is how far the entries are from where their rows want them. A round is one step of ADMM, which
+starts from where the last round ended, though entries and atoms have moved since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from numbers import Real
+
+import numpy as np
+
+from polycomplete._messages import check_numbers
+from polycomplete._resources import TILE, blas_threads_for
+from polycomplete.solvers.base import (
+    Callback,
+    Monitor,
+    PathSolver,
+    Result,
+    Stopped,
+    fill,
+    logger,
+    stages,
+)
+
+Matrix = np.ndarray
+Resolvent = Callable[[Matrix], Matrix]
+#: Rows that are coded together: tiles, or the last rows take another path through BLAS.
+BLOCK = 4 * TILE
+#: Numbers in the systems that are solved together.
+CELLS = 4e6
+#: κ of self-representation: a row is written by several similar rows instead of one of them.
+RIDGE = 1.0
+#: The smoothing shrinks from the first, at which hardly any row has a representation.
+FIRST, END = 0.5, 1e-7
+#: Rounds at each smoothing but the last.
+ROUNDS = 5
+
+
+@dataclass(eq=False, repr=False)
+class SelfRepresentation(PathSolver):
+    """Complete a matrix so that its rows are sparse combinations of each other.
+
+    The smoothing γ = 1/λ shrinks by halves from 0.5 on, with five rounds at each; a round is a step
+    of the coefficients, then one of the missing entries.
+
+    Parameters
+    ----------
+    smoothing : "auto" or float, default="auto"
+        The last γ, for data that were divided by the length of a typical row: 1/λ of the paper
+        over the mean squared length of the observed part of a row. "auto" chooses it by hiding
+        observed entries.
+    constant : float, default=1.0
+        A constant coordinate that every row gets, relative to the length of a typical row. It
+        draws the sum of a row's coefficients (of the rows as they are) towards one, as for affine
+        surfaces; 0 leaves it out.
+    max_iter : int, default=100
+        Maximum number of rounds at the last smoothing.
+    tol : float, default=5e-3
+        Converged when the missing entries would move less than this in a round, as a root mean
+        square relative to that of the observed entries.
+    time_limit : float, optional
+        Seconds after which the run ends with what it has.
+    callback : callable, optional
+        Called with a :class:`~polycomplete.solvers.Progress` after each round; the run ends when
+        it returns True.
+
+    References
+    ----------
+    J. Fan, T. W. S. Chow (2017). Matrix completion by least-square, low-rank, and sparse
+    self-representations. Pattern Recognition 71, 290–305.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> t = np.linspace(-1, 1, 40)
+    >>> X, mask = np.c_[t, 2 * t, -t], np.ones((40, 3), dtype=bool)
+    >>> mask[::3, 1] = False
+    >>> dictionary, result = SelfRepresentation().solve(X, mask, 1e-5)
+    >>> result.stop, bool(np.abs(result.X - X).max() < 0.01)
+    ('converged', True)
+    >>> new, seen = np.array([[0.5, 0.0, -0.5]]), np.array([[True, False, True]])
+    >>> dictionary.complete(new, seen)[0].round(2)
+    array([[ 0.5,  1. , -0.5]])
+    """
+
+    smoothing: float | str = "auto"
+    constant: float = 1.0
+    max_iter: int = 100
+    tol: float = 5e-3
+    time_limit: float | None = None
+    callback: Callback | None = None
+
+    path_end = END
+
+    def check(self) -> None:
+        """Raise if a parameter is not an allowed value."""
+        check_numbers(self, "max_iter")
+        check_numbers(self, "tol", "constant", zero=True)
+        if self.time_limit is not None:
+            check_numbers(self, "time_limit", zero=True)
+        given = self.smoothing
+        if given != "auto" and not (isinstance(given, Real) and 0 < given <= 1):
+            raise ValueError(f'smoothing must be "auto" or a number in (0, 1], got {given!r}.')
+
+    def solve(
+        self, X: Matrix, mask: Matrix, smoothing: float, init: Matrix | None = None
+    ) -> tuple[RowDictionary, Result]:
+        """Return the dictionary of completed rows and the result."""
+        run, stop = _Run(self, X, mask), "converged"
+        try:
+            for gamma in stages(FIRST, smoothing, 2.0) if run.free.any() else []:
+                last = gamma == smoothing
+                stop = run.stage(gamma, self.max_iter if last else ROUNDS, last)
+        except Stopped as ended:
+            stop = ended.reason
+        logger.info("%.1f s: smoothing %.1e, %s", run.monitor.seconds, smoothing, stop)
+        dictionary = RowDictionary(run.atoms(), run.unit, run.constant, smoothing)
+        return dictionary, run.monitor.result(run.completed(), stop)
+
+    def path(
+        self, X: Matrix, mask: Matrix, time_limit: float | None = None
+    ) -> Iterator[tuple[float, Matrix]]:
+        """Yield the smoothing and the completed matrix after each stage, from coarse to fine.
+
+        A path that runs out of time ends early.
+        """
+        run, gamma = _Run(replace(self, time_limit=time_limit, callback=None), X, mask), FIRST
+        try:
+            for gamma in stages(FIRST, END, 2.0):
+                run.stage(gamma, ROUNDS)
+                yield gamma, run.completed()
+        except Stopped:
+            yield gamma, run.completed()
+
+
+class _Run:
+    """The rows of a run and their coefficients, in units of a typical row."""
+
+    def __init__(self, solver: SelfRepresentation, X: Matrix, mask: Matrix):
+        n = len(X)
+        self.mask, self.given, self.tol = mask, X, solver.tol
+        self.monitor = Monitor(solver.time_limit, solver.callback)
+        total = float(np.linalg.norm(np.where(mask, X, 0))) or 1.0
+        longer = float(np.hypot(1, solver.constant))
+        self.unit, self.constant = longer * total / np.sqrt(n), solver.constant / longer
+        # The root mean square of the observed entries, by which movements are counted.
+        self.spread = np.sqrt(n / max(mask.sum(), 1)) / longer
+        X = fill(X, mask, "mean") / self.unit
+        self.X, self.seen = append_constant(X, mask, self.constant)
+        self.free = ~self.seen
+        self.admm = row_wise_admm(n, n)
+
+    def atoms(self) -> Matrix:
+        """Return the rows as they are now, brought to length one."""
+        length = np.linalg.norm(self.X, axis=1, keepdims=True)
+        return self.X / np.where(length > 0, length, 1.0)
+
+    def stage(self, gamma: float, rounds: int, converge: bool = False) -> str:
+        """Take rounds at one smoothing; say why they ended."""
+        for _ in range(rounds):
+            move, value = self.round(gamma)
+            moved = np.linalg.norm(move) / np.sqrt(max(self.free.sum(), 1)) / self.spread
+            self.X = self.X + move
+            self.monitor.note(value, gamma)
+            if converge and moved < self.tol:
+                return "converged"
+        return "max_iter"
+
+    def round(self, gamma: float) -> tuple[Matrix, float]:
+        """Move the coefficients; return where missing entries want to go, and the objective."""
+        atoms = self.atoms()
+        misfit = ObservedMisfit(self.X, self.seen, atoms, 1 / gamma, bar_self=True)
+        self.admm.step(misfit.resolvent(self.admm.penalty))
+        self.admm.adapt()
+        D = self.admm.copies  # which fit the observed entries better than the codes do
+        missed = self.X - D @ atoms
+        norm = np.abs(D).sum() + RIDGE / 2 * np.sum(D**2)
+        value = norm + np.sum(missed[self.seen] ** 2) / (2 * gamma)
+        return np.where(self.free, -missed, 0), float(value)
+
+    def completed(self) -> Matrix:
+        """Return the matrix in its own units, the observed entries as given."""
+        return np.where(self.mask, self.given, self.unit * self.X[:, : self.mask.shape[1]])
+
+
+def append_constant(X: Matrix, mask: Matrix, constant: float) -> tuple[Matrix, Matrix]:
+    """Append a constant coordinate, always observed; none where it would be 0."""
+    if constant == 0:
+        return X, mask
+    return np.c_[X, np.full(len(X), constant)], np.c_[mask, np.ones(len(X), dtype=bool)]
+
+
+@dataclass(frozen=True)
+class RowDictionary:
+    """Completed training rows as atoms for further rows, in units of a typical row's length.
+
+    A constant coordinate comes last, where there is one; ``smoothing`` is γ in that unit.
+    """
+
+    atoms: Matrix
+    unit: float
+    constant: float
+    smoothing: float
+    tol: float = 1e-3
+    max_iter: int = 200
+
+    def complete(self, X: Matrix, mask: Matrix) -> tuple[Matrix, Matrix]:
+        """Complete each row independently by a sparse representation of its observed entries.
+
+        A training row finds itself among the atoms and comes back as fitted, up to the smoothing.
+        """
+        completed = X.copy()
+        for begin in range(0, len(X), BLOCK):
+            # The last block is padded: what a row gets must not depend on how many there are.
+            at = np.arange(begin, begin + BLOCK) % len(X)
+            given = np.where(mask[at], X[at], 0) / self.unit
+            with blas_threads_for(BLOCK):  # nor on how threads share the rows
+                found = self._predict(*append_constant(given, mask[at], self.constant))
+            rows, found = at[: len(X) - begin], self.unit * found[: len(X) - begin, : X.shape[1]]
+            completed[rows] = np.where(mask[rows], X[rows], found)
+        return completed, np.zeros(len(X), dtype=bool)
+
+    def _predict(self, X: Matrix, mask: Matrix) -> Matrix:
+        """Return what sparse representations say of all entries."""
+        admm = row_wise_admm(len(X), len(self.atoms))
+        admm.run(ObservedMisfit(X, mask, self.atoms, 1 / self.smoothing), self.tol, self.max_iter)
+        return admm.copies @ self.atoms
+
+
+class Misfit:
+    """λ/2 |x − zD|² of complete rows, with one dictionary for all or one (in 3-D) for each.
+
+    ``counted`` are ones for the coefficients that must sum to one, zeros for the others; without it
+    there is no such constraint.
+    """
+
+    def __init__(self, X: Matrix, atoms: Matrix, weight: float, counted: Matrix | None = None):
+        self.weight, self.counted = weight, counted
+        transposed = atoms.swapaxes(-1, -2)
+        # z = T + (x − TD) λ (λ DᵀD + ρI)⁻¹ Dᵀ = T + (xDᵀ − TDDᵀ) λ (λ DDᵀ + ρI)⁻¹: the smaller one.
+        if atoms.shape[-1] > atoms.shape[-2]:
+            self.gram = self.forward = atoms @ transposed
+            self.target, self.back = _times(X, transposed), np.eye(atoms.shape[-2])
+        else:
+            self.gram, self.forward = transposed @ atoms, atoms
+            self.target, self.back = X, transposed
+
+    def resolvent(self, penalty: Matrix) -> Resolvent:
+        """Return the map from T to the z that minimizes the misfit + penalty/2 |z − T|²."""
+        ridge = penalty.item() / self.weight * np.eye(self.gram.shape[-1])
+        gain = np.linalg.inv(self.gram + ridge) @ self.back
+
+        counted, direction = self.counted, None
+        if counted is not None:
+            direction = counted - _times(np.matmul(counted, self.forward), gain)
+            direction /= (direction @ counted)[..., None]
+
+        def solve(T: Matrix) -> Matrix:
+            Z = T + _times(self.target - _times(T, self.forward), gain)
+            if direction is not None:
+                Z -= (Z @ counted - 1)[:, None] * direction
+            return Z
+
+        return solve
+
+
+@dataclass(frozen=True)
+class ObservedMisfit:
+    """λ/2 |x − zD|² of the observed entries of each row, with one dictionary for all.
+
+    With ``bar_self`` the rows are the atoms' own, in the same order, and none uses its own atom.
+    """
+
+    X: Matrix
+    mask: Matrix
+    atoms: Matrix
+    weight: float
+    bar_self: bool = False
+
+    def resolvent(self, penalty: Matrix) -> Resolvent:
+        """Return the map from T to the z that minimizes the misfit + penalty/2 |z − T|²."""
+        wide = self.atoms.shape[1] > len(self.atoms)
+        step = self._step_wide if wide else self._step_tall
+
+        def solve(T: Matrix) -> Matrix:
+            Z = T + step(np.where(self.mask, self.X - T @ self.atoms, 0), penalty)
+            if self.bar_self:
+                np.fill_diagonal(Z, 0)
+            return Z
+
+        return solve
+
+    def _step_tall(self, R: Matrix, penalty: Matrix) -> Matrix:
+        """Solve a system in the columns for each row, where its missing ones stand alone."""
+        m = R.shape[1]
+        products, diagonal = self.atoms.T @ self.atoms, np.arange(m)
+        found = np.empty_like(R)
+        size = max(1, min(BLOCK, int(CELLS / m**2)))
+        for begin in range(0, len(R), size):
+            rows = slice(begin, begin + size)
+            seen = self.mask[rows].astype(float)
+            H = seen[:, :, None] * seen[:, None, :]
+            H *= products
+            if self.bar_self:
+                own = seen * self.atoms[rows]
+                H -= own[:, :, None] * own[:, None, :]
+            H[:, diagonal, diagonal] += penalty[rows] / self.weight
+            found[rows] = np.linalg.solve(H, R[rows, :, None])[:, :, 0]
+        return found @ self.atoms.T
+
+    def _step_wide(self, R: Matrix, penalty: Matrix) -> Matrix:
+        """Solve a system in the coefficients, which are fewer than the columns."""
+        found = np.empty((len(R), len(self.atoms)))
+        for i, (r, seen, ridge) in enumerate(zip(R, self.mask, penalty, strict=True)):
+            D = self.atoms[:, seen]
+            if self.bar_self:
+                D[i] = 0
+            H = D @ D.T + ridge / self.weight * np.eye(len(D))
+            found[i] = np.linalg.solve(H, D @ r[seen])
+        return found
+
+
+@dataclass
+class Admm:
+    """Codes c, copies z, multipliers and penalties (one, or one for each row) of ADMM.
+
+    Without ``balance``, the penalty stays as it is, and codes and copies are to agree entry by
+    entry.
+    """
+
+    shape: tuple[int, int]
+    penalty: Matrix
+    ridge: Matrix | float = 0.0
+    bar_self: bool = False
+    balance: bool = True
+
+    def __post_init__(self) -> None:
+        """Start from zeros."""
+        self.codes, self.copies, self.multiplier = (np.zeros(self.shape) for _ in range(3))
+
+    def step(self, solve: Resolvent) -> None:
+        """Let both copies of the coefficients take their turn."""
+        relaxation = 1.6 if self.balance else 1.0  # Boyd et al., section 3.4.3: 1.5 to 1.8
+        self.copies = solve(self.codes - self.multiplier)
+        target = relaxation * self.copies + (1 - relaxation) * self.codes + self.multiplier
+        self.before, self.codes = self.codes, self._shrink(target)
+        self.multiplier = target - self.codes
+
+    def _shrink(self, target: Matrix) -> Matrix:
+        """Move entries towards zero by 1/ρ, and no further; then by the ridge's share."""
+        codes = target - np.clip(target, -1 / self.penalty, 1 / self.penalty)
+        codes *= self.penalty / (self.penalty + self.ridge)
+        if self.bar_self:
+            np.fill_diagonal(codes, 0)
+        return codes
+
+    def residuals(self) -> tuple[Matrix, Matrix]:
+        """Return primal and dual residual, relative to the size of what they are residuals of."""
+        if not self.balance:  # the published rule looks at the copies only
+            apart = np.abs(self.copies - self.codes).max(initial=0)
+            return np.array([[apart]]), np.zeros((1, 1))
+        size = np.maximum(self._norm(self.copies), self._norm(self.codes))
+        primal = self._norm(self.copies - self.codes) / np.maximum(size, 1e-12)
+        moved = self._norm(self.codes - self.before)
+        return primal, moved / np.maximum(self._norm(self.multiplier), 1e-12)
+
+    def adapt(self) -> bool:
+        """Adapt penalties so that both residuals fall together; return whether one changed."""
+        primal, dual = (np.maximum(each, 1e-12) for each in self.residuals())
+        factor = np.clip(np.sqrt(primal / dual), 0.2, 5)
+        factor[(factor > 2 / 3) & (factor < 3 / 2)] = 1
+        self.penalty, self.multiplier = self.penalty * factor, self.multiplier / factor
+        return bool(np.any(factor != 1))
+
+    def run(self, misfit: Misfit | ObservedMisfit, tol: float, max_iter: int) -> tuple[int, bool]:
+        """Take steps until all rows converge; return how many, and whether they do.
+
+        With a penalty for each row, a row that has converged keeps its copies: nothing depends on
+        others.
+        """
+        solve = misfit.resolvent(self.penalty)
+        kept, resting = self.copies, np.zeros((len(self.penalty), 1), dtype=bool)
+        for iteration in range(1, max_iter + 1):
+            self.step(solve)
+            kept = np.where(resting, kept, self.copies) if resting.any() else self.copies
+            resting |= np.maximum(*self.residuals()) < tol
+            if resting.all():
+                break
+            # A penalty has time to show what it does; one that changes for ever may keep the
+            # method from converging.
+            if self.balance and iteration % 10 == 0 and iteration <= 200 and self.adapt():
+                solve = misfit.resolvent(self.penalty)
+        self.copies = kept
+        return iteration, bool(resting.all())
+
+    def _norm(self, A: Matrix) -> Matrix:
+        axis = 1 if len(self.penalty) > 1 else None
+        return np.linalg.norm(A, axis=axis, keepdims=True)
+
+
+def row_wise_admm(n_rows: int, n_atoms: int) -> Admm:
+    """Return ADMM for self-representation, with a penalty that adapts to each row."""
+    return Admm((n_rows, n_atoms), np.full((n_rows, 1), 30.0), RIDGE)
+
+
+def _times(A: Matrix, B: Matrix) -> Matrix:
+    """Return the product of each row with one matrix for all, or with its own."""
+    return A @ B if B.ndim == 2 else np.matmul(A[:, None, :], B)[:, 0]
