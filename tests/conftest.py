@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 from sklearn.base import clone
 
-from polycomplete import NLMC, PMC, Completer, Exact, Polynomial, methods
+from polycomplete import NLMC, PMC, VMC, Completer, Exact, Polynomial, methods
 from polycomplete.datasets import make_polynomial_manifold
 from polycomplete.masks import apply, uniform
 
@@ -24,10 +24,16 @@ QUICK = {
     "scale": "standard",
     "random_state": 0,
 }
-#: Every registered completer as it comes; those that share their parts with PMC in a quick setting.
-COMPLETERS = {name: methods.get(name, random_state=0) for name in methods.names("completer")} | {
+#: Every kind of completer, in a quick setting. As they come they are fitted in test_methods.py.
+COMPLETERS = {
+    "pmc-w": PMC(**QUICK),
     "pmc-s": PMC(variant="S", **QUICK),
     "nlmc": NLMC(**QUICK),
+    "vmc-3": VMC(3, **QUICK),
+    "kfmc": methods.get("kfmc", beta=1e-3, random_state=0),
+    "ladmc": methods.get("ladmc", rank=7, random_state=0),
+    "srmc": methods.get("srmc", smoothing=1e-2, random_state=0),
+    "lrmc": methods.get("lrmc", random_state=0),
     "Completer": Completer(kernel=Polynomial(2, 1.0), **QUICK),
     "pmc-w-paper": methods.get("pmc-w-paper", random_state=0, scale="standard"),
 }

@@ -188,7 +188,8 @@ def test_large_files_that_are_not_allowed_are_named(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_program_that_is_told_to_end_leaves_nothing(tmp_path, number):
     slow = """
-import os, time
+import os, signal, time
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup ignores
 from polycomplete import cli
 from polycomplete.cli import app as program
 from polycomplete.io.atomic import written_whole
