@@ -1,6 +1,7 @@
 """The completers and the data that the estimator-level tests share."""
 
 import os
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,10 +55,31 @@ def real_data():
     return Path(folder)
 
 
+def drawn(n=40, m=6, rate=0.8, seed=1, **params):
+    """Draw a manifold and punch holes into it."""
+    params = {"n_dims": 1, "degree": 3} | params
+    truth = make_polynomial_manifold(n, m, random_state=seed, **params)
+    mask = uniform(truth.shape, rate, random_state=seed)
+    return Problem(truth, mask, apply(truth, mask))
+
+
+@cache
+def fitted_to_the_problem(name):
+    """Return a completer that is fitted to the curve of ``problem``, and what it completed."""
+    completer = clone(COMPLETERS[name])
+    return completer, completer.fit_transform(drawn().X)
+
+
 @pytest.fixture(params=COMPLETERS.values(), ids=COMPLETERS)
 def completer(request):
     """Give every kind of completer in turn."""
     return clone(request.param)
+
+
+@pytest.fixture(params=COMPLETERS)
+def fitted(request):
+    """Give every kind of completer, fitted to ``problem``, and its result: only to look at."""
+    return fitted_to_the_problem(request.param)
 
 
 SURFACES = {name: one for name, one in COMPLETERS.items() if isinstance(one, Completer)}
@@ -78,17 +100,10 @@ def quick():
 @pytest.fixture
 def draw():
     """Give a function that draws a manifold and punches holes into it."""
-
-    def make(n=40, m=6, rate=0.8, seed=1, **params):
-        params = {"n_dims": 1, "degree": 3} | params
-        truth = make_polynomial_manifold(n, m, random_state=seed, **params)
-        mask = uniform(truth.shape, rate, random_state=seed)
-        return Problem(truth, mask, apply(truth, mask))
-
-    return make
+    return drawn
 
 
 @pytest.fixture
-def problem(draw):
+def problem():
     """Give a small curve in six dimensions, a fifth of its entries missing."""
-    return draw()
+    return drawn()
