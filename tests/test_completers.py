@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from polycomplete import (
     KFMC,
+    LADMC,
     LRMC,
     NLMC,
     PMC,
@@ -236,6 +237,30 @@ def test_the_result_tells_what_the_solver_did(fitted, problem):
     np.testing.assert_allclose(completer.statistics_, np.nanmean(problem.X, axis=0), rtol=1e-12)
     if isinstance(completer, Completer):
         assert result.smoothing == result.smoothings[-1] == completer.smoothing_
+
+
+def test_every_fitted_attribute_is_right_at_any_width(completer, draw):
+    # Up to 256 columns the joint solver takes Newton steps. LADMC lifts rows to pairs of columns:
+    # with a thousand of them that takes half a minute.
+    for m in (64, 257) if isinstance(completer, LADMC) else (64, 257, 1000):
+        _, mask, X = draw(n=16, m=m)
+        completer.fit(X)
+        result, missing = completer.result_, ~mask
+        assert (completer.n_features_in_, completer.n_samples_seen_) == (m, 16)
+        assert len(completer.get_feature_names_out()) == m
+        np.testing.assert_allclose(completer.statistics_, np.nanmean(X, axis=0), rtol=1e-12)
+        assert (completer.row_determined_.dtype, completer.row_determined_.shape) == (bool, (16,))
+        assert completer.n_iter_ == result.iterations == len(result.objective) > 0
+        assert np.isfinite(result.objective).all()
+        assert (result.X.shape, np.isfinite(result.X).all()) == ((16, m), True)
+        assert completer.held_out_ is None
+        if isinstance(completer, Completer):
+            assert completer.scale_ == "standard"
+            assert completer.smoothing_ == result.smoothing > 0
+            assert type(completer.solver_) is type(completer.solver or Exact())
+            assert_array_equal(completer.cell_std_ > 0, missing)
+            assert np.isfinite(completer.cell_std_).all()
+            assert np.isfinite(completer.transform(X[:2])).all()
 
 
 def test_a_row_whose_one_entry_fits_several_places_is_not_determined(problem):
