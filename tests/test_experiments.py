@@ -24,9 +24,17 @@ def test_a_run_that_is_broken_off_goes_on_where_it_stood(tmp_path):
             raise KeyboardInterrupt
         return {"rse": setting["n"] + seed}
 
-    toy = Experiment("toy", Family("toy", 1, measure), show, methods=["mean", "knn"],
-                     grids=[{"n": [1, 2, 3], "trials": {"quick": 2}}], title="A toy",
-                     place="Figure 9", claim="It plays.", words={"table": "All of it."})  # fmt: skip
+    toy = Experiment(
+        "toy",
+        Family("toy", 1, measure),
+        show,
+        methods=["mean", "knn"],
+        grids=[{"n": [1, 2, 3], "trials": {"quick": 2}}],
+        title="A toy",
+        place="Figure 9",
+        claim="It plays.",
+        words={"table": "All of it."},
+    )
     store = Store(tmp_path / "trials.jsonl")
     with pytest.raises(KeyboardInterrupt):
         run([toy], store)
