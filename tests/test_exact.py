@@ -279,7 +279,7 @@ def test_one_evaluation_stays_within_the_memory_it_announces(kernel, eigen):
 @pytest.mark.parametrize("kernel", [RBF(1.0), Polynomial(2)], ids=str)
 def test_a_newton_step_stays_within_the_memory_it_announces(kernel):
     rng = np.random.default_rng(0)
-    X, mask = rng.standard_normal((1500, 6)), rng.random((1500, 6)) < 0.7
+    X, mask = rng.standard_normal((800, 6)), rng.random((800, 6)) < 0.7
     problem = ExactProblem(X, mask, kernel, Schatten(-0.5, Ramp()))
     tracemalloc.start()
     try:
@@ -289,5 +289,5 @@ def test_a_newton_step_stays_within_the_memory_it_announces(kernel):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    announced = Exact().memory_needed(1500, 6) - BLOCKS
+    announced = Exact().memory_needed(800, 6) - BLOCKS
     assert announced / 2 < peak < announced
