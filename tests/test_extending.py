@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polycomplete import Completer, Exact, Landmark, Schatten, metrics
+from polycomplete import Completer, Exact, Landmark, Schatten, methods, metrics
 from polycomplete.diagnostics import check_gradient
+from polycomplete.methods import registry
 from tests.conftest import drawn
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "extending.md"
@@ -49,3 +50,11 @@ def test_their_gradients_are_right(shown):
         problem = Exact().pose(given, MASK, *parts)
         start = problem.pack(given)
         assert check_gradient(lambda x, of=problem: of.value_and_gradient(x, 1e-2), start).passed
+
+
+def test_a_name_is_one_entry(shown, monkeypatch):
+    entry = methods.Method("named", "Named", shown["Named"], "nowhere", {"noise": 10.0})
+    monkeypatch.setattr(registry, "METHODS", {**methods.METHODS, "named": entry})
+    assert "named" in methods.names("completer")
+    named = methods.get("Named", smoothing=1e-3)
+    assert (type(named), named.noise, named.smoothing) == (shown["Named"], 10.0, 1e-3)
