@@ -286,9 +286,7 @@ def test_unknown_is_no_label(run, tmp_path):
     labels = [*["a"] * 8, *["b"] * 8, *["unknown"] * 16, ""]
     rows = "".join(f"{i},{i + 1},{2 * i},{label}\n" for i, label in enumerate(labels))
     (tmp_path / "a.csv").write_text(f"x,y,z,kind\n{rows}")
-    done = run.well(
-        "classify", "a.csv", "--target", "kind", "--method", "lrmc", "--confidence", "p"
-    )
+    run.well("classify", "a.csv", "--target", "kind", "--method", "lrmc", "--confidence", "p")
     lines = (tmp_path / "a-classify.csv").read_text().splitlines()
     assert lines[-2] == "31,32,62,unknown,"
     found, sure = lines[-1].split(",")[3:]
