@@ -24,6 +24,7 @@ from polycomplete import (
     Polynomial,
     Schatten,
     Skip,
+    methods,
 )
 
 NAN = np.nan
@@ -105,6 +106,15 @@ def test_the_smallest_matrices_have_the_obvious_answer(given, expected):
     completer = PMC(random_state=0)
     assert_allclose(completer.fit_transform(given), expected, rtol=1e-6)
     assert_allclose(completer.transform(given), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", methods.names("completer"))
+def test_every_method_as_it_comes_takes_a_handful_of_entries(name):
+    X = np.array([[1.0, 2.0], [2.0, NAN], [3.0, 6.0]])
+    for given in X[:2], X:
+        completed = methods.get(name, random_state=0).fit_transform(given)
+        assert np.isfinite(completed).all()
+        assert_array_equal(completed[~np.isnan(given)], given[~np.isnan(given)])
 
 
 @pytest.mark.parametrize(("given", "message"), REFUSED.values(), ids=REFUSED)
