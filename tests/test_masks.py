@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 
@@ -35,7 +35,6 @@ def test_masks_are_boolean_and_seeded(maker):
 
 
 @given(shape=SHAPES, rate=SHARES, seed=SEEDS, cover=st.booleans())
-@settings(max_examples=80, deadline=None)
 def test_uniform_is_exact_and_covers(shape, rate, seed, cover):
     mask = masks.uniform(shape, rate, cover=cover, random_state=seed)
     count = round(rate * shape[0] * shape[1])
@@ -52,7 +51,6 @@ def test_uniform_is_uniform():
 
 
 @given(shape=SHAPES, share=SHARES, seed=SEEDS)
-@settings(max_examples=40, deadline=None)
 def test_per_row_and_per_column_are_exact(shape, share, seed):
     count = round(share * shape[1])
     assert (masks.per_row(shape, count, random_state=seed).sum(axis=1) == count).all()
@@ -61,7 +59,6 @@ def test_per_row_and_per_column_are_exact(shape, share, seed):
 
 
 @given(shape=SHAPES, rate=SHARES, block=SHAPES, seed=SEEDS)
-@settings(max_examples=60, deadline=None)
 def test_block_is_exact(shape, rate, block, seed):
     mask = masks.block(shape, rate, block, random_state=seed)
     assert (~mask).sum() == round(rate * shape[0] * shape[1])
@@ -139,7 +136,6 @@ def test_apply_copies_and_keeps_float32(given, kept):
 
 
 @given(shape=SHAPES, rate=SHARES, share=SHARES, seed=SEEDS)
-@settings(max_examples=80, deadline=None)
 def test_hide_splits_the_mask_and_empties_nothing(shape, rate, share, seed):
     mask = masks.uniform(shape, rate, cover=False, random_state=seed)
     before = mask.copy()

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 from sklearn.base import clone
@@ -168,7 +168,6 @@ def test_lemma_of_the_weighted_penalty(K, p, rule):
         assert lowest > value
 
 
-@settings(deadline=None, max_examples=100)
 @given(st.integers(1, 12), st.integers(1, 8), st.floats(0.05, 1.0), st.integers(0, 2**32 - 1))
 def test_linear_rank_is_between_one_and_the_number_of_columns(n, m, rate, seed):
     rng = np.random.default_rng(seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -39,7 +39,6 @@ def test_spread_of_huge_and_tiny_entries(size):
 
 
 @every_scale
-@settings(max_examples=30)
 @given(X=hnp.arrays(float, (6, 3), elements=st.floats(-1e6, 1e6)))
 def test_undo_is_the_inverse_of_apply(kind, X):
     scaler = ColumnScaler.fit(X, full(X), kind)

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.impute import KNNImputer
 
@@ -247,7 +247,6 @@ MAKERS = {
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 @pytest.mark.filterwarnings("ignore:Columns without any present cell")
-@settings(max_examples=20)
 @given(st.lists(st.fixed_dictionaries(CELLS), min_size=1, max_size=8))
 def test_drawn_tables_come_back(make, rows):
     frame = make(rows)

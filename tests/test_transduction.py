@@ -9,7 +9,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
-from hypothesis import settings as examples
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -420,7 +419,6 @@ def test_with_many_rows_no_class_is_lost():
 
 
 @given(st.integers(0, 50), st.integers(2, 30))
-@examples(max_examples=25)
 def test_rows_that_are_drawn_hold_every_class(seed, most):
     rng = np.random.default_rng(seed)
     y = rng.choice(8, size=200, p=[0.6, 0.3, 0.05, 0.01, 0.01, 0.01, 0.01, 0.01])
@@ -433,7 +431,6 @@ def test_rows_that_are_drawn_hold_every_class(seed, most):
 
 
 @given(st.integers(0, 50), st.integers(2, 60))
-@examples(max_examples=25)
 def test_about_half_of_each_class_is_hidden_and_never_all_of_it(seed, n):
     rng = np.random.default_rng(seed)
     y = rng.choice(4, size=n, p=[0.6, 0.3, 0.05, 0.05])
