@@ -32,18 +32,26 @@ docs: $(VENV)/.ready  ## The documentation, warnings as errors: out/docs/index.h
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	$(PY) -m sphinx --fail-on-warning --keep-going --jobs auto docs $(OUT)/docs
 
-test: check  ## Lint, types, tests and doctests (a few minutes)
-	$(PY) -m pytest -n 2
+# Two processes, which take tests from each other in the end.
+PYTEST := $(PY) -m pytest -n 2 --dist worksteal
+
+# Linters run beside the tests; what they say comes last.
+test: $(VENV)/.ready  ## Lint, types, tests and doctests (three minutes)
+	@mkdir -p $(OUT)
+	@$(MAKE) --no-print-directory check > $(OUT)/check.txt 2>&1 & check=$$!; \
+	$(PYTEST); tests=$$?; \
+	wait $$check; lint=$$?; cat $(OUT)/check.txt; \
+	[ $$tests -eq 0 ] && [ $$lint -eq 0 ]
 
 test-experiments: $(VENV)/.ready  ## The longer tests of the paper's experiments (a minute)
-	$(PY) -m pytest -n 2 tests/experiments
+	$(PYTEST) tests/experiments
 
 MINUTES ?= 10
 fuzz: $(VENV)/.ready  ## Random arrays, tables and damaged files against what is promised (MINUTES=10)
 	$(PY) tests/fuzz.py --minutes $(MINUTES)
 
 coverage: check  ## The tests again, with the lines they reach: twice the time
-	$(PY) -m pytest -n 2 --cov --cov-report=term
+	$(PYTEST) --cov --cov-report=term
 
 check: $(VENV)/.ready  ## Lint and types only
 	$(VENV)/bin/ruff check .
@@ -59,7 +67,7 @@ test-oldest:  ## The tests with the oldest supported dependencies, in an environ
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check \
 		--constraint tests/oldest.txt --editable '.[dev]'
-	.venv-oldest/bin/python -m pytest
+	.venv-oldest/bin/python -m pytest -n 2 --dist worksteal
 
 test-wheel: $(VENV)/.ready  ## Build the wheel, install it alone in a clean environment, use it
 	$(PY) tests/wheel.py

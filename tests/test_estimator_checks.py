@@ -1,15 +1,19 @@
-"""scikit-learn's own checks, on every registered completer as it comes, and on what uses one."""
+"""scikit-learn's own checks, on every class of completer and on what uses one.
+
+They look at what estimators do with their input; all settings are the quickest there are.
+"""
 
 import numpy as np
 import pandas as pd
 from sklearn.impute import KNNImputer
 from sklearn.utils import check_array
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_classifiers_classes, parametrize_with_checks
 
 from polycomplete import (
     LRMC,
+    NLMC,
     PMC,
-    RBF,
+    VMC,
     Completer,
     Exact,
     TableCompleter,
@@ -18,19 +22,21 @@ from polycomplete import (
     methods,
 )
 
-REGISTERED = [methods.get(name) for name in methods.names("completer")]
-#: With little to choose: what takes time in these checks is the choosing, on 300 rows.
 QUICK = {
-    "estimator": PMC(
-        kernel=RBF(multiple=1.5), smoothing=0.1, solver=Exact(n_restarts=0, blend=False)
-    ),
-    "label_weight": 1.0,
+    "solver": Exact(n_restarts=0, blend=False),
+    "smoothing": 0.1,
+    "scale": "standard",
 }
+COMPLETERS = [
+    *(make(**QUICK) for make in (Completer, PMC, NLMC, VMC)),
+    methods.get("kfmc", beta=1e-2),
+    methods.get("ladmc", rank=2),
+    methods.get("srmc", smoothing=0.1),
+    LRMC(),
+]
 TRANSDUCTIVE = [
-    TransductiveClassifier(**QUICK),
-    TransductiveClassifier(KNNImputer(), unlabeled=None),
-    TransductiveRegressor(**QUICK),
-    TransductiveRegressor(KNNImputer()),
+    TransductiveClassifier(LRMC(), label_weight=1.0),
+    TransductiveRegressor(LRMC(), label_weight=1.0),
 ]
 
 
@@ -62,12 +68,12 @@ def bound_to_fail(estimator):
     if isinstance(estimator, TableCompleter):
         said = "columns are matched by name: the message names one instead of counting them"
         return {"check_n_features_in_after_fitting": said}
-    if isinstance(estimator, TransductiveClassifier) and estimator.unlabeled == "auto":
+    if isinstance(estimator, TransductiveClassifier):
         return {"check_classifiers_classes": "labels -1 and 1 raise: -1 may mean a missing label"}
     return {}
 
 
-@parametrize_with_checks([*REGISTERED, Completer()])
+@parametrize_with_checks(COMPLETERS)
 def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
     check(estimator)
 
@@ -75,6 +81,11 @@ def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
 @parametrize_with_checks(TRANSDUCTIVE, expected_failed_checks=bound_to_fail)
 def test_scikit_learn_takes_transductive_estimators_for_its_own(estimator, check):
     check(estimator)
+
+
+def test_labels_minus_one_and_one_are_classes_where_all_labels_are_known():
+    classifier = TransductiveClassifier(KNNImputer(), label_weight=1.0, unlabeled=None)
+    check_classifiers_classes("TransductiveClassifier", classifier)
 
 
 @parametrize_with_checks([OfArrays(LRMC())], expected_failed_checks=bound_to_fail)

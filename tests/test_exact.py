@@ -82,11 +82,11 @@ def test_gradient_with_noise_moves_every_entry(kernel, p):
 
 @every_kernel
 @pytest.mark.parametrize(("name", "rule"), RULES.items(), ids=map(str, RULES))
-@pytest.mark.parametrize("p", [1.0, 0.5])
-def test_value_is_that_of_the_oracle(kernel, name, rule, p):
-    problem, z, gamma = pose(kernel, rule, p)
-    expected = naive.objective(kernel, problem.unpack(z), name, p, gamma)
-    assert problem.value_and_gradient(z, gamma)[0] == pytest.approx(expected, rel=1e-12)
+def test_value_is_that_of_the_oracle(kernel, name, rule):
+    for p in 1.0, 0.5:
+        problem, z, gamma = pose(kernel, rule, p)
+        expected = naive.objective(kernel, problem.unpack(z), name, p, gamma)
+        assert problem.value_and_gradient(z, gamma)[0] == pytest.approx(expected, rel=1e-12)
 
 
 def test_noise_adds_half_its_square_on_observed_entries():
@@ -137,8 +137,7 @@ def test_reweigh_leaves_fixed_rules_alone():
 
 @pytest.mark.parametrize("p", [1.0, 0.0, -0.5])
 @pytest.mark.parametrize("rule", [Equal(), Skip(3)], ids=str)
-@pytest.mark.parametrize("gamma", [1e-1, 1e-3])
-@pytest.mark.parametrize("calls", [1, 3])
+@pytest.mark.parametrize(("gamma", "calls"), [(1e-1, 3), (1e-3, 1)])
 def test_partial_is_full_up_to_the_square_of_the_tail(p, rule, gamma, calls):
     """The first call starts from random vectors, the others from those of the call before."""
     full, z = manifold(rule, p)
@@ -279,7 +278,7 @@ def test_one_evaluation_stays_within_the_memory_it_announces(kernel, eigen):
 @pytest.mark.parametrize("kernel", [RBF(1.0), Polynomial(2)], ids=str)
 def test_a_newton_step_stays_within_the_memory_it_announces(kernel):
     rng = np.random.default_rng(0)
-    X, mask = rng.standard_normal((1500, 6)), rng.random((1500, 6)) < 0.7
+    X, mask = rng.standard_normal((800, 6)), rng.random((800, 6)) < 0.7
     problem = ExactProblem(X, mask, kernel, Schatten(-0.5, Ramp()))
     tracemalloc.start()
     try:
@@ -289,5 +288,5 @@ def test_a_newton_step_stays_within_the_memory_it_announces(kernel):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    announced = Exact().memory_needed(1500, 6) - BLOCKS
+    announced = Exact().memory_needed(800, 6) - BLOCKS
     assert announced / 2 < peak < announced

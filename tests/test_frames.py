@@ -127,9 +127,9 @@ def test_like_input_gives_arrays_for_arrays_and_lists():
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_a_table_comes_back_as_that_table_completed(completer, problem, kind):
-    expected = completer.fit_transform(problem.X)
-    table = TABLES[kind](problem.X)
+def test_a_table_comes_back_as_that_table_completed(quick, problem, kind):
+    expected = quick().fit_transform(problem.X)
+    completer, table = quick(), TABLES[kind](problem.X)
     for made in completer.fit_transform(table), completer.transform(table):
         assert type(made) is type(table)
         assert (made.column_names if kind == "pyarrow" else list(made.columns)) == NAMES

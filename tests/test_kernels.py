@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -119,7 +119,6 @@ def test_typical_distance_of_constant_data_is_one():
     assert typical_distance(np.full((4, 2), 3.0), np.ones((4, 2), bool)) == 1.0
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.integers(0, 2**32 - 1), st.floats(-1e6, 1e6))
 def test_auto_width_does_not_see_what_stands_in_missing_cells(seed, junk):
     rng = np.random.default_rng(seed)

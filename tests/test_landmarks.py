@@ -237,7 +237,8 @@ def test_the_number_of_landmarks_is_as_given(problem):
 def test_float32_is_computed_in_double_precision_and_comes_back_as_float32(problem):
     X, mask = problem
     given = masks.apply(X, mask).astype(np.float32)
-    single, double = (PMC(solver=Landmark(), random_state=0) for _ in range(2))
+    fixed = {"smoothing": 1e-4, "scale": "sqrt", "random_state": 0}
+    single, double = (PMC(solver=Landmark(), **fixed) for _ in range(2))
     found, expected = single.fit_transform(given), double.fit_transform(given.astype(float))
     assert found.dtype == single.transform(given).dtype == np.float32
     assert single.model_.posterior.energy.factor.dtype == single.model_.rows.dtype == np.float64

@@ -57,7 +57,7 @@ def distance(found, expected):
 
 
 @every_kernel
-@pytest.mark.parametrize("m", [1, 3, 12])
+@pytest.mark.parametrize("m", [1, 12])
 def test_the_scalar_product_of_features_is_the_kernel(kernel, m):
     X, _ = data(m=m)
     F = PolynomialFeatures.of(kernel, m)(X)
@@ -68,7 +68,7 @@ def test_the_scalar_product_of_features_is_the_kernel(kernel, m):
 
 
 @every_kernel
-@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("size", [1e-3, 1e3])
 def test_so_it_is_for_rows_of_any_length(kernel, size):
     X, _ = data(m=5)
     X, kernel = size * X, Polynomial(kernel.degree, size**2 * kernel.offset)
@@ -99,8 +99,7 @@ def test_pull_is_the_transpose_of_push(kernel):
 
 @every_kernel
 @every_rule
-@pytest.mark.parametrize("n", [5, 40])
-@pytest.mark.parametrize("noise", [None, 3.0])
+@pytest.mark.parametrize(("n", "noise"), [(5, None), (40, 3.0)])
 def test_value_and_gradient_are_those_of_the_gram_matrix(kernel, rule, n, noise):
     exact, lift, z, gamma = both(kernel, rule, n=n, noise=noise)
     one, two = (problem.value_and_gradient(z, gamma) for problem in (exact, lift))
@@ -108,8 +107,9 @@ def test_value_and_gradient_are_those_of_the_gram_matrix(kernel, rule, n, noise)
     assert distance(two[1], one[1]) < 1e-9
 
 
-@pytest.mark.parametrize("p", [1.0, 0.5, 0.0, -0.5])
-@pytest.mark.parametrize("smoothing", [1.0, 1e-3, 1e-6])
+@pytest.mark.parametrize(
+    ("p", "smoothing"), [(1.0, 1.0), (0.5, 1e-3), (0.0, 1e-6), (-0.5, 1e-3), (-0.5, 1e-6)]
+)
 def test_so_they_are_for_each_power_and_smoothing(p, smoothing):
     exact, lift, z, _ = both(Polynomial(2, 1.0), p=p)
     gamma = smoothing * exact.unit

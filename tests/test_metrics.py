@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from polycomplete import metrics
@@ -47,7 +47,6 @@ def test_nrmse_of_column_means_is_one():
 
 
 @given(seed=st.integers(0, 2**32 - 1), factor=st.floats(1e-6, 1e6))
-@settings(max_examples=30, deadline=None)
 def test_measures_are_scale_and_order_free(seed, factor):
     rng = np.random.default_rng(seed)
     X, Y, mask = rng.normal(size=(12, 5)), rng.normal(size=(12, 5)), rng.random((12, 5)) < 0.5
@@ -180,7 +179,6 @@ def test_classification_error():
     labels=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=40),
     names=st.permutations("abcde"),
 )
-@settings(max_examples=50, deadline=None)
 def test_clustering_error_properties(labels, names):
     true, predicted = (np.array(side) for side in zip(*labels, strict=True))
     error = metrics.clustering_error(true, predicted)

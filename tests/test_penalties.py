@@ -1,8 +1,10 @@
 """Penalties against sixty-digit arithmetic, and the paper's two lemmas."""
 
+from itertools import product
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 from sklearn.base import clone
@@ -15,6 +17,8 @@ RULES = {"equal": Equal(), 3: Skip(3), "ramp": Ramp(), "inverse": Inverse()}
 POWERS = [1.0, 0.5, 0.1, 0.0, -0.5]
 SPECTRUM = np.array([30.0, 4.0, 1.0, 0.2, 1e-3, 1e-7, 0.0])
 N = 7
+every_rule = pytest.mark.parametrize(("name", "rule"), RULES.items(), ids=map(str, RULES))
+every_power = pytest.mark.parametrize("p", POWERS)
 
 
 def spectral_sum(p, weights, gamma):
@@ -32,15 +36,15 @@ def gram():
     return RBF(width=2.0).gram(np.random.default_rng(0).standard_normal((N, 3)))
 
 
-@pytest.mark.parametrize(("name", "rule"), RULES.items(), ids=map(str, RULES))
-@pytest.mark.parametrize("p", [1.0, 0.5, 0.1])
-def test_weights_are_their_definition(name, rule, p):
-    found = rule.of(SPECTRUM, p)
-    np.testing.assert_allclose(found, naive.weights(name, SPECTRUM, p), rtol=1e-14)
+@every_rule
+def test_weights_are_their_definition(name, rule):
+    for p in 1.0, 0.5, 0.1:
+        found = rule.of(SPECTRUM, p)
+        np.testing.assert_allclose(found, naive.weights(name, SPECTRUM, p), rtol=1e-14)
 
 
-@pytest.mark.parametrize("rule", RULES.values(), ids=map(str, RULES))
-def test_weights_increase_from_at_least_zero_to_exactly_one(rule):
+@every_rule
+def test_weights_increase_from_at_least_zero_to_exactly_one(name, rule):
     w = rule.of(SPECTRUM, 0.5)
     assert w[0] >= 0
     assert np.all(np.diff(w) >= 0)
@@ -58,7 +62,7 @@ def test_inverse_weights_allow_eigenvalues_below_zero_by_rounding():
     assert np.array_equal(w, Inverse().of(np.array([2.0, 0.0]), 0.5))
 
 
-@pytest.mark.parametrize("p", POWERS)
+@every_power
 def test_skipping_nothing_is_the_plain_penalty(p):
     plain, skip = Schatten(p), Schatten(p, Skip(0))
     for method in "value", "slope":
@@ -67,24 +71,26 @@ def test_skipping_nothing_is_the_plain_penalty(p):
         assert np.array_equal(one, two)
 
 
-@pytest.mark.parametrize("p", POWERS)
-@pytest.mark.parametrize(("name", "rule"), RULES.items(), ids=map(str, RULES))
-@pytest.mark.parametrize("gamma", [10.0, 1e-2, 1e-9])
-def test_value_is_its_definition(p, name, rule, gamma):
-    w = rule.of(SPECTRUM, max(p, 0.1))
-    found = Schatten(p, rule).value(SPECTRUM, w, gamma)
-    assert found == pytest.approx(naive.penalty(SPECTRUM, w, p, gamma), rel=2e-14, abs=0)
+@every_power
+def test_value_is_its_definition(p):
+    for (name, rule), gamma in product(RULES.items(), (10.0, 1e-2, 1e-9)):
+        w = rule.of(SPECTRUM, max(p, 0.1))
+        found, exact = (
+            Schatten(p, rule).value(SPECTRUM, w, gamma),
+            naive.penalty(SPECTRUM, w, p, gamma),
+        )
+        assert found == pytest.approx(exact, rel=2e-14, abs=0), (name, gamma)
 
 
-@pytest.mark.parametrize("p", POWERS)
-@pytest.mark.parametrize("ratio", [1e-3, 1e-9, 1e-15, 1e-30])
-def test_value_keeps_its_digits_far_below_the_smoothing(p, ratio):
-    lam, w = np.array([ratio * 0.37]), np.ones(1)
-    exact = naive.penalty(lam, w, p, 0.37)
-    assert Schatten(p).value(lam, w, 0.37) == pytest.approx(exact, rel=4e-15, abs=0)
+@every_power
+def test_value_keeps_its_digits_far_below_the_smoothing(p):
+    for ratio in 1e-3, 1e-9, 1e-15, 1e-30:
+        lam, w = np.array([ratio * 0.37]), np.ones(1)
+        exact = naive.penalty(lam, w, p, 0.37)
+        assert Schatten(p).value(lam, w, 0.37) == pytest.approx(exact, rel=4e-15, abs=0)
 
 
-@pytest.mark.parametrize("p", POWERS)
+@every_power
 def test_slope_is_the_derivative_of_the_value(p):
     lam = SPECTRUM[:5]
     w = Ramp().of(lam, p)
@@ -93,15 +99,15 @@ def test_slope_is_the_derivative_of_the_value(p):
     np.testing.assert_allclose(penalty.slope(lam, w, 0.5), expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("small", [1e-3, 1e-6, 1e-9, -1e-6])
-def test_the_value_goes_over_into_the_logarithm(small):
+def test_the_value_goes_over_into_the_logarithm():
     w, gamma = np.ones(N), 1e-3
     limit = Schatten(0.0).value(SPECTRUM, w, gamma)
     assert limit == pytest.approx(np.log1p(SPECTRUM / gamma).sum(), rel=4e-15)
-    # The first correction is (p/4) Σ [log²(λ + γ) − log² γ].
-    bound = abs(small) / 4 * np.sum(np.log(gamma) ** 2 + np.log(SPECTRUM + gamma) ** 2)
-    gap = abs(Schatten(small).value(SPECTRUM, w, gamma) - limit)
-    assert gap < 1.1 * bound + 1e-12 * limit
+    for small in 1e-3, 1e-6, 1e-9, -1e-6:
+        # The first correction is (p/4) Σ [log²(λ + γ) − log² γ].
+        bound = abs(small) / 4 * np.sum(np.log(gamma) ** 2 + np.log(SPECTRUM + gamma) ** 2)
+        gap = abs(Schatten(small).value(SPECTRUM, w, gamma) - limit)
+        assert gap < 1.1 * bound + 1e-12 * limit
 
 
 def test_linear_kernel_with_p_one_is_twice_the_nuclear_norm():
@@ -121,8 +127,7 @@ def near(Q, rng, size):
     return np.linalg.qr(Q + size * rng.standard_normal(Q.shape))[0]
 
 
-@pytest.mark.parametrize("p", [1.0, 0.5, 0.1])
-@pytest.mark.parametrize("s", [1, 3, 5])
+@pytest.mark.parametrize(("p", "s"), [(1.0, 3), (0.5, 1), (0.5, 5), (0.1, 3)])
 def test_lemma_of_the_truncated_penalty(K, p, s):
     gamma = 1e-3
     A = K + gamma * np.eye(N)
@@ -140,7 +145,7 @@ def test_lemma_of_the_truncated_penalty(K, p, s):
     assert min(whole - bracket(P) for P in draws) > value
 
 
-@pytest.mark.parametrize("p", [1.0, 0.5, 0.25])
+@pytest.mark.parametrize("p", [1.0, 0.25])
 @pytest.mark.parametrize("rule", [Equal(), Ramp(), Inverse()], ids=str)
 def test_lemma_of_the_weighted_penalty(K, p, rule):
     gamma = 1e-3
@@ -163,7 +168,6 @@ def test_lemma_of_the_weighted_penalty(K, p, rule):
         assert lowest > value
 
 
-@settings(deadline=None, max_examples=100)
 @given(st.integers(1, 12), st.integers(1, 8), st.floats(0.05, 1.0), st.integers(0, 2**32 - 1))
 def test_linear_rank_is_between_one_and_the_number_of_columns(n, m, rate, seed):
     rng = np.random.default_rng(seed)

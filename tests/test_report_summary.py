@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from sklearn.base import BaseEstimator
@@ -41,7 +41,6 @@ def summary(X, completed=None, **known):
         fill=st.just(np.nan),
     )
 )
-@settings(max_examples=40)
 def test_counts_add_up_for_any_numbers(X):
     found = summary(X)
     observed = np.count_nonzero(~np.isnan(X), axis=0)

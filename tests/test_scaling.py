@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -39,7 +39,6 @@ def test_spread_of_huge_and_tiny_entries(size):
 
 
 @every_scale
-@settings(max_examples=60)
 @given(X=hnp.arrays(float, (6, 3), elements=st.floats(-1e6, 1e6)))
 def test_undo_is_the_inverse_of_apply(kind, X):
     scaler = ColumnScaler.fit(X, full(X), kind)
@@ -110,12 +109,12 @@ def test_missing_cells_do_not_matter(kind, data):
 
 
 @every_scale
-@pytest.mark.parametrize("constant", [0.0, 5.0, 0.1, -1e300])
-def test_a_constant_column_can_be_scaled(kind, constant):
-    X = np.c_[np.full(7, constant), np.arange(7.0)]
-    scaler = ColumnScaler.fit(X, full(X), kind)
-    assert np.all(scaler.scale > 0)
-    np.testing.assert_allclose(scaler.undo(scaler.apply(X)), X, rtol=1e-14, atol=1e-14)
+def test_a_constant_column_can_be_scaled(kind):
+    for constant in 0.0, 5.0, 0.1, -1e300:
+        X = np.c_[np.full(7, constant), np.arange(7.0)]
+        scaler = ColumnScaler.fit(X, full(X), kind)
+        assert np.all(scaler.scale > 0)
+        np.testing.assert_allclose(scaler.undo(scaler.apply(X)), X, rtol=1e-14, atol=1e-14)
 
 
 @pytest.mark.parametrize(

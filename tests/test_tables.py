@@ -18,13 +18,13 @@ import polycomplete
 from polycomplete import LRMC, PMC, TableCompleter, methods
 from polycomplete.frames import table
 from polycomplete.tables.codecs import CODECS
+from tests.conftest import COMPLETERS, QUICK
 
 NAN = np.nan
 
 
-@pytest.fixture
-def mixed():
-    """Give a table whose columns all follow from one number, complete."""
+def whole():
+    """Return a table whose columns all follow from one number, complete."""
     t = np.random.default_rng(0).uniform(-1, 1, size=60)
     return pd.DataFrame(
         {
@@ -42,22 +42,38 @@ def mixed():
     )
 
 
-@pytest.fixture
-def holes(mixed):
-    """Give the same with a fifth of the cells missing, and which."""
-    missing = np.random.default_rng(1).random(mixed.shape) < 0.2
+def holed():
+    """Return the same with a fifth of the cells missing, and which."""
+    table = whole()
+    missing = np.random.default_rng(1).random(table.shape) < 0.2
     missing[:, 0] = False
-    return mixed.mask(missing), missing
+    return table.mask(missing), missing
+
+
+@pytest.fixture
+def mixed():
+    return whole()
+
+
+@pytest.fixture
+def holes():
+    return holed()
 
 
 @pytest.fixture
 def completer():
-    return TableCompleter(PMC(smoothing=1e-3), passthrough=["who"], random_state=0)
+    return TableCompleter(PMC(**QUICK | {"smoothing": 1e-3}), passthrough=["who"], random_state=0)
 
 
-def test_columns_that_follow_from_each_other_are_recovered(mixed, holes, completer):
-    frame, missing = holes
-    completed = completer.fit_transform(frame)
+@pytest.fixture(scope="module")
+def fitted():
+    """Give a fitted completer, only to look at, and what it completed."""
+    found = TableCompleter(PMC(**QUICK | {"smoothing": 1e-3}), passthrough=["who"], random_state=0)
+    return found, found.fit_transform(holed()[0])
+
+
+def test_columns_that_follow_from_each_other_are_recovered(mixed, holes, fitted):
+    missing, (completer, completed) = holes[1], fitted
     kinds = {column.name: column.kind for column in completer.schema_}
     assert list(kinds.values()) == [
         "id", "numeric", "numeric", "integer", "categorical", "bool", "ordered", "datetime"
@@ -72,9 +88,8 @@ def test_columns_that_follow_from_each_other_are_recovered(mixed, holes, complet
             assert np.median(error) < 0.1 * float(np.asarray(mixed[name], dtype=float).std())
 
 
-def test_probabilities_are_those_of_the_missing_cells(holes, completer):
-    frame, missing = holes
-    completed = completer.fit_transform(frame)
+def test_probabilities_are_those_of_the_missing_cells(holes, fitted):
+    (frame, missing), (completer, completed) = holes, fitted
     assert list(completer.proba_) == ["team", "tall"]
     for name, levels in {"team": ["high", "low", "middle"], "tall": [False, True]}.items():
         found = completer.proba_[name]
@@ -85,10 +100,8 @@ def test_probabilities_are_those_of_the_missing_cells(holes, completer):
         assert completed[name].iloc[found.rows].tolist() == likely
 
 
-def test_probabilities_of_new_rows(holes, completer):
-    frame, _ = holes
-    completer.fit(frame)
-    new = frame.iloc[:20]
+def test_probabilities_of_new_rows(holes, fitted):
+    completer, new = fitted[0], holes[0].iloc[:20]
     found, completed = completer.predict_proba(new), completer.transform(new)
     for name in "team", "tall":
         rows, levels, values = found[name]
@@ -96,9 +109,8 @@ def test_probabilities_of_new_rows(holes, completer):
         assert completed[name].iloc[rows].tolist() == [levels[k] for k in values.argmax(axis=1)]
 
 
-def test_deviations_are_in_the_units_of_the_user(holes, completer):
-    frame, missing = holes
-    completer.fit(frame)
+def test_deviations_are_in_the_units_of_the_user(holes, fitted):
+    (frame, missing), completer = holes, fitted[0]
     assert list(completer.cell_std_) == ["height", "weight", "count", "size", "born"]
     inside = completer.method_.cell_std_
     matrix_column = {"height": 0, "born": -1}
@@ -115,9 +127,9 @@ def test_methods_without_deviations_give_none(holes):
     assert TableCompleter(KNNImputer(), passthrough=["who"]).fit(holes[0]).cell_std_ is None
 
 
-@pytest.mark.parametrize("name", ["knn", "mean", "lrmc", "srmc", "kfmc", "vmc-2"])
-def test_any_method_serves(name, holes):
-    completer = TableCompleter(methods.get(name), passthrough=["who"], random_state=0)
+@pytest.mark.parametrize("method", [KNNImputer(), *COMPLETERS.values()], ids=str)
+def test_any_method_serves(method, holes):
+    completer = TableCompleter(method, passthrough=["who"], random_state=0)
     assert not completer.fit_transform(holes[0]).isna().any(axis=None)
     if "scale" in completer.method_.get_params():
         assert completer.method_.scale is None
@@ -139,17 +151,11 @@ def test_the_same_seed_gives_the_same_table(holes):
     assert_array_equal(runs[0].proba_["team"].values, runs[1].proba_["team"].values)
 
 
-def test_columns_may_come_in_another_order(holes, completer):
-    frame, _ = holes
-    completer.fit(frame)
-    shuffled = frame[frame.columns[::-1]]
-    pd.testing.assert_frame_equal(completer.transform(shuffled), completer.transform(frame))
-
-
-def test_another_library_may_bring_the_new_rows(holes, completer):
-    frame, _ = holes
-    completer.fit(frame)
+def test_columns_may_come_in_another_order_and_from_another_library(holes, fitted):
+    frame, completer = holes[0], fitted[0]
     expected = completer.transform(frame)
+    shuffled = frame[frame.columns[::-1]]
+    pd.testing.assert_frame_equal(completer.transform(shuffled), expected)
     found = completer.transform(pl.from_pandas(frame))
     assert found["team"].to_list() == expected["team"].tolist()
     assert_array_equal(found["height"].to_numpy(), expected["height"])
@@ -276,7 +282,7 @@ def test_kinds_may_be_said_for_all_that_they_fit():
 def test_columns_left_alone_do_not_count(holes):
     frame, _ = holes
     frame = frame.assign(note=[["any", "thing"], *[None] * 59])
-    completer = TableCompleter(LRMC(), passthrough=("who", "note"))
+    completer = TableCompleter(LRMC(), passthrough=("who", "note"), random_state=0)
     completed = completer.fit_transform(frame)
     pd.testing.assert_series_equal(completed["note"], frame["note"])
     other = completer.fit_transform(frame.assign(who="x", note=1.5))
@@ -312,17 +318,15 @@ def test_only_columns_left_alone():
     assert TableCompleter(passthrough=["who"]).fit_transform(frame).equals(frame)
 
 
-@pytest.mark.parametrize("library", [pd, pl, pa])
-def test_no_new_rows(holes, completer, library):
-    completer.fit(holes[0])
-    new = holes[0].iloc[:0]
-    new = {pd: lambda t: t, pl: pl.from_pandas, pa: pa.Table.from_pandas}[library](new)
-    assert len(completer.transform(new)) == 0
-    assert completer.predict_proba(new)["team"].values.shape == (0, 3)
+def test_no_new_rows(holes, fitted):
+    for library in pd.DataFrame, pl.from_pandas, pa.Table.from_pandas:
+        new = library(holes[0].iloc[:0])
+        assert len(fitted[0].transform(new)) == 0
+        assert fitted[0].predict_proba(new)["team"].values.shape == (0, 3)
 
 
-def test_rows_without_any_cell_get_something(holes, completer):
-    completer.fit(holes[0])
+def test_rows_without_any_cell_get_something(holes, fitted):
+    completer = fitted[0]
     new = holes[0].iloc[:1].copy()
     new[new.columns] = None
     new = new.astype(holes[0].dtypes)
@@ -333,8 +337,8 @@ def test_rows_without_any_cell_get_something(holes, completer):
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_columns_missing_altogether_get_a_dtype(holes, completer, library):
-    completer.fit(holes[0])
+def test_columns_missing_altogether_get_a_dtype(fitted, library):
+    completer = fitted[0]
     names = ["who", "weight", "count", "team", "tall", "size", "born"]
     cells = {"height": [185.0]} | {name: [None] for name in names}
     new = pd.DataFrame(cells, index=[7]) if library == "pandas" else pl.DataFrame(cells)
@@ -413,8 +417,8 @@ def test_pipelines(mixed, holes):
     assert pipeline.fit(frame[numbers], mixed["weight"]).score(frame[numbers], mixed["weight"]) > 0
 
 
-def test_output_containers_of_scikit_learn(holes, completer):
-    expected = completer.fit_transform(holes[0])
+def test_output_containers_of_scikit_learn(holes, fitted, completer):
+    expected = fitted[1]
     with sklearn.config_context(transform_output="pandas"):
         pd.testing.assert_frame_equal(completer.fit_transform(holes[0]), expected)
     assert completer.set_output(transform="pandas").transform(holes[0]).shape == (60, 8)
@@ -443,9 +447,10 @@ def test_a_completer_may_be_fitted_again(holes, completer):
     assert completer.transform(numbers).shape == (60, 2)
 
 
-def test_saved_and_loaded(holes, completer, tmp_path):
+def test_saved_and_loaded(holes, fitted, tmp_path):
     pytest.importorskip("skops")
-    completer.fit(holes[0]).save(tmp_path / "table.skops")
+    completer = fitted[0]
+    completer.save(tmp_path / "table.skops")
     loaded = polycomplete.load(tmp_path / "table.skops")
     pd.testing.assert_frame_equal(loaded.transform(holes[0]), completer.transform(holes[0]))
     assert_array_equal(loaded.proba_["team"].values, completer.proba_["team"].values)

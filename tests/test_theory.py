@@ -83,12 +83,12 @@ def test_the_papers_first_example():
     assert (exact_rank(X), exact_rank(polynomial_features(2)(X))) == (10, 28)
 
 
-@pytest.mark.parametrize(("d", "alpha", "q"), [*product(range(4), range(4), (1, 2, 3))])
-def test_additive_rank_counts_the_monomials(d, alpha, q):
-    exponents = product(range(alpha * q + 1), repeat=d)
-    count = sum(sum(-(-a // max(alpha, 1)) for a in exponent) <= q for exponent in exponents)
-    assert rank_phi_additive(d, alpha, q) == count
-    assert rank_phi_additive(d, alpha, q, k=3) == 3 * count
+def test_additive_rank_counts_the_monomials():
+    for d, alpha, q in product(range(4), range(4), (1, 2, 3)):
+        exponents = product(range(alpha * q + 1), repeat=d)
+        count = sum(sum(-(-a // max(alpha, 1)) for a in exponent) <= q for exponent in exponents)
+        assert rank_phi_additive(d, alpha, q) == count, (d, alpha, q)
+        assert rank_phi_additive(d, alpha, q, k=3) == 3 * count
 
 
 @pytest.mark.parametrize(
@@ -110,12 +110,12 @@ def test_additive_rank_is_the_lemmas_where_no_cross_terms_can_lack(d, alpha, q):
     assert rank_phi_additive(d, alpha, q) == rank_phi_bound(d, alpha, q, m=50, n=10**6)
 
 
-@pytest.mark.parametrize("q", range(1, 8))
-def test_r_tilde_is_the_smallest_solution(q):
-    smallest = 0
-    for rank_phi in range(1, 3000):
-        smallest += math.comb(smallest + q, q) < rank_phi
-        assert r_tilde(rank_phi, q) == smallest
+def test_r_tilde_is_the_smallest_solution():
+    for q in range(1, 8):
+        smallest = 0
+        for rank_phi in range(1, 500):
+            smallest += math.comb(smallest + q, q) < rank_phi
+            assert r_tilde(rank_phi, q) == smallest
 
 
 @given(o=st.integers(0, 10**6), q=st.integers(1, 12))
@@ -133,16 +133,16 @@ def test_for_degree_one_the_parameters_are_those_of_an_affine_subspace(m, n, r):
         assert mnp_phi(m, n, q=1, rank_phi=r + 1) == mnp(m, n, r) + (m - r)
 
 
-@pytest.mark.parametrize("n", [20, 72, 73, 74, 200])
-def test_sampling_bound_speaks_only_where_samples_exceed_the_rank(n):
-    rate = sampling_bound(m=20, n=n, q=3, rank_phi=73)
-    assert np.sign(rate - 1) == np.sign(73 - n)
-    assert rate == pytest.approx(((20 - 6) * 73 + 6 * n) / (20 * n))
+def test_sampling_bound_speaks_only_where_samples_exceed_the_rank():
+    for n in 20, 72, 73, 74, 200:
+        rate = sampling_bound(m=20, n=n, q=3, rank_phi=73)
+        assert np.sign(rate - 1) == np.sign(73 - n)
+        assert rate == pytest.approx(((20 - 6) * 73 + 6 * n) / (20 * n))
 
 
-@pytest.mark.parametrize("k", range(1, 8))
-def test_the_papers_curve_for_fifty_samples_a_surface_exceeds_one(k):
-    assert sampling_bound(20, 50 * k, 3, rank_phi_additive(2, 4, 3, k)) > 1
+def test_the_papers_curve_for_fifty_samples_a_surface_exceeds_one():
+    ranks = {k: rank_phi_additive(2, 4, 3, k) for k in range(1, 8)}
+    assert min(sampling_bound(20, 50 * k, 3, rank) for k, rank in ranks.items()) > 1
 
 
 def test_sample_counts_compare_the_two_ranks():
@@ -169,8 +169,7 @@ def test_polynomial_features_are_those_of_scikit_learn(q):
     np.testing.assert_allclose(polynomial_features(q)(X), PolynomialFeatures(q).fit_transform(X))
 
 
-@pytest.mark.parametrize("order", range(7))
-@pytest.mark.parametrize("c_z", [0.5, 1.0])
+@pytest.mark.parametrize(("order", "c_z"), [(0, 1.0), (1, 0.5), (2, 1.0), (5, 0.5), (6, 1.0)])
 def test_constant_of_exp_and_sin(order, c_z):
     front = c_z ** (order + 1) / math.factorial(order + 1)
     largest_sine = 1.0 if order % 2 == 0 else math.sin(c_z)
@@ -203,7 +202,7 @@ EXPANSIONS = {  # a map of w = z . u for complex u, and its Taylor coefficients
 
 
 @pytest.mark.parametrize("name", EXPANSIONS)
-@pytest.mark.parametrize("d", [1, 2, 3, 6])
+@pytest.mark.parametrize("d", [1, 3, 6])
 def test_taylor_remainder_stays_below_the_constant(name, d):
     rng = np.random.default_rng(d)
     Z = rng.uniform(-1, 1, size=(2000, d))

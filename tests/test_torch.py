@@ -104,7 +104,8 @@ def test_a_tensor_comes_back_as_a_tensor(instance, fitted):
 
 def test_the_device_of_a_fitted_model_is_that_of_its_fit(monkeypatch, instance):
     given = instance[2][:400]
-    pmc = PMC(solver=Landmark(max_samples=200), n_jobs=1, random_state=0).fit(given)
+    fixed = {"smoothing": 1e-3, "scale": "standard", "random_state": 0}
+    pmc = PMC(solver=Landmark(max_samples=200), n_jobs=1, **fixed).fit(given)
     before = pmc.transform(given)
     pmc.set_params(device="torch:cpu", n_jobs=3, solver__max_memory=1e6)
     assert (pmc.model_.resources.device, pmc.model_.resources.n_jobs) == (None, 1)

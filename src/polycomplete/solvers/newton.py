@@ -194,6 +194,7 @@ def step(at: Point, gamma: float, here: HessianOperator, solve: Product) -> Poin
     --------
     >>> from polycomplete.kernels import Polynomial
     >>> from polycomplete.penalties import Schatten
+    >>> from polycomplete.solvers.problem import ExactProblem
     >>> X, mask = np.array([[1.0, 2.0], [2.0, 0.0]]), np.array([[True, True], [True, False]])
     >>> problem = ExactProblem(X, mask, Polynomial(1, 0.0), Schatten(0.5))
     >>> at = problem.evaluate(np.array([3.0]), 1e-3)
