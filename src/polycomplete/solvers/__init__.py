@@ -3,7 +3,7 @@
 from polycomplete.solvers.adam import AdamPlus
 from polycomplete.solvers.base import PathSolver, Progress, Result, Solver
 from polycomplete.solvers.exact import Exact, GramSolver
-from polycomplete.solvers.factorisation import KernelFactorisation, partial_solve
+from polycomplete.solvers.kernel_factorization import KernelFactorization
 from polycomplete.solvers.lifting import Lifting
 from polycomplete.solvers.nuclear import AugmentedLagrangian
 from polycomplete.solvers.self_representation import SelfRepresentation
@@ -14,7 +14,7 @@ __all__ = [
     "AugmentedLagrangian",
     "Exact",
     "GramSolver",
-    "KernelFactorisation",
+    "KernelFactorization",
     "Lifting",
     "PathSolver",
     "Progress",
@@ -22,5 +22,4 @@ __all__ = [
     "SelfRepresentation",
     "SoftImpute",
     "Solver",
-    "partial_solve",
 ]
