@@ -13,7 +13,7 @@ from polycomplete.penalties import Schatten
 from polycomplete.rows import Holes, RowEnergy, learn, pivots, settle
 from polycomplete.scaling import ColumnScaler
 from polycomplete.solvers import KernelFactorization
-from polycomplete.solvers.kernel_factorization import evaluate, precondition
+from polycomplete.solvers.kernel_factorization import evaluate, precondition_jointly
 from polycomplete.surface import Surface
 from tests import naive
 
@@ -124,13 +124,16 @@ def test_variables_there_and_back(kernel, m):
     rng = np.random.default_rng(0)
     X, atoms = (rng.standard_normal((n, m)) / m for n in (9, 5))
     mask = rng.random((9, m)) < 0.6
-    change, free = precondition(kernel, X, mask, atoms, 0.01), ~mask
+    change, free = precondition_jointly(kernel, X, mask, atoms, 0.01), ~mask
     z = np.append(X[free], atoms)
     np.testing.assert_allclose(change.back(change.forward(z)), z, rtol=1e-8, atol=1e-12)
     g = rng.standard_normal(z.size)
     # One and the same change of the objective, in both variables.
     assert change.gradient(g) @ change.forward(z) == pytest.approx(g @ z, rel=1e-8)
-    assert precondition(kernel, X, mask | True, atoms, 0.01).forward(atoms.ravel()).size == 5 * m
+    assert (
+        precondition_jointly(kernel, X, mask | True, atoms, 0.01).forward(atoms.ravel()).size
+        == 5 * m
+    )
 
 
 # Holes
@@ -244,10 +247,12 @@ def test_order_of_rows_and_columns_hardly_matters_on_a_manifold():
     assert np.linalg.norm(other - fit(X, mask).completed[at]) < 0.02 * np.linalg.norm(X[~mask])
 
 
-def test_shift_and_unit_of_the_data_do_not_matter():
+@pytest.mark.parametrize("beta", ["auto", 1e-4])
+def test_the_unit_of_the_data_changes_no_bit_and_their_origin_hardly_any(beta):
     X, mask = manifold()
     one, unit, shifted = (
-        KFMC(random_state=0).fit_transform(masks.apply(Y, mask)) for Y in (X, 4 * X, X + 100.0)
+        KFMC(beta=beta, random_state=0).fit_transform(masks.apply(Y, mask))
+        for Y in (X, 4 * X, X + 100.0)
     )
     assert np.array_equal(unit / 4, one)
     np.testing.assert_allclose(shifted - 100.0, one, atol=2e-3 * X.std())

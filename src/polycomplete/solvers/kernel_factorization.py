@@ -283,7 +283,7 @@ def _codes(inside: np.ndarray, K: np.ndarray, gamma: float) -> np.ndarray:
     return linalg.cho_solve(factor, K.T, check_finite=False).T
 
 
-def precondition(
+def precondition_jointly(
     kernel: Kernel, X: np.ndarray, mask: np.ndarray, atoms: np.ndarray, gamma: float
 ) -> Preconditioner:
     """Return variables in which all directions of the rows, and all atoms, are about as stiff.
@@ -380,7 +380,7 @@ class _Run:
         # α keeps atoms from running away where long atoms make short codes; where k(x, x) is
         # constant they cannot.
         alpha = beta if np.any(kernel.diagonal_slope(X)) else 0.0
-        change = precondition(kernel, X, problem.mask, atoms, gamma)
+        change = precondition_jointly(kernel, X, problem.mask, atoms, gamma)
         size = np.count_nonzero(free)
 
         def parts(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
