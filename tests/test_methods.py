@@ -124,7 +124,7 @@ def test_a_batch_without_entries_changes_nothing(curve):
 
 def test_kfmc_learns_on_some_rows_and_completes_them_all(curve):
     X, mask, given = curve
-    completer = KFMC(max_rows=150, random_state=0)
+    completer = KFMC(max_samples=150, random_state=0)
     assert metrics.rse(X, completer.fit_transform(given), mask) < 0.1
 
 

@@ -303,6 +303,15 @@ def test_a_joint_completion_stands_for_its_minimum_where_they_agree(surface):
     assert (found.rows != wrong).any(axis=1)[well].all()
 
 
+def test_readings_of_the_same_minima_can_share_their_curvature(surface):
+    known, rows, seen, (model, _) = surface
+    posterior = Posterior(model, known, spreads(known), 1e-3)
+    minima = posterior.minima(rows, seen)
+    shared = posterior.read(minima, seen, curvature=posterior.curvature(minima, seen))
+    for one, other in zip(shared, posterior.read(minima, seen), strict=True):
+        assert np.array_equal(one, other)
+
+
 def test_rows_off_the_surface_are_less_certain(surface):
     _, new, seen, _ = surface
     model = posterior_of(surface)

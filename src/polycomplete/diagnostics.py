@@ -253,9 +253,7 @@ def _spectrum(completer: Any, most: int | None = None) -> tuple[np.ndarray, int,
     elif hasattr(model, "smoothing"):  # eigenvalues grow with the number of rows
         size = float(np.mean(model.kernel.diagonal(rows))) * len(rows)
         level = float(model.smoothing) * size / count
-    atoms = getattr(model, "atoms", None)
-    rank = int(np.count_nonzero(values > (level or 0))) if atoms is None else len(atoms)
-    return values, rank, level
+    return values, int(np.count_nonzero(values > (level or 0))), level
 
 
 def plot_missingness(X: Any, ax: Axes | None = None) -> Axes:

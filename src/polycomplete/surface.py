@@ -237,7 +237,7 @@ class Surface:
         """Solve the problem of scaled rows; return it, the result, and the smoothing reached."""
         problem, smoothing = self.pose(Z, mask), chosen.smoothing
         result = with_time_left(self.solver, started).solve(problem, smoothing, chosen.init)
-        if result.stop in ("time_limit", "callback") and result.smoothings:
+        if result.smoothings:
             smoothing = result.smoothings[-1]  # as far as it came
         return replace(problem, kernel=result.kernel or problem.kernel), result, smoothing
 
@@ -263,13 +263,14 @@ class Surface:
             some, own = fold[inside], None if exclude is None else exclude[inside]
             if len(some):
                 minima = posterior.minima(X[some], visible[some], exclude=own, joint=True)
-                parts.append((some, posterior, minima, own))
+                curved = posterior.curvature(minima, visible[some], exclude=own)
+                parts.append((some, posterior, minima, curved))
 
         def read(factor: float, sharp: bool) -> Completion:
             whole = Completion.blank(X)
-            for some, posterior, minima, own in parts:
+            for some, posterior, minima, curved in parts:
                 at = replace(posterior, factor=factor, sharp=sharp)
-                found = at.read(minima, visible[some], exclude=own)
+                found = at.read(minima, visible[some], curvature=curved)
                 whole.store(some, found)
             return whole
 

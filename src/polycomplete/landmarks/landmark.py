@@ -21,7 +21,16 @@ from polycomplete._resources import Resources
 from polycomplete.kernels import Kernel
 from polycomplete.landmarks.problem import JUDGE, LandmarkProblem
 from polycomplete.penalties import Schatten
-from polycomplete.rows import Holes, Packing, Posterior, folds, restart, settle, spreads
+from polycomplete.rows import (
+    FOLDS,
+    Holes,
+    Packing,
+    Posterior,
+    folds,
+    restart_by_folds,
+    settle,
+    spreads,
+)
 from polycomplete.sampling import training_rows
 from polycomplete.solvers.base import (
     WARM,
@@ -38,7 +47,6 @@ from polycomplete.solvers.base import (
 GROW = 1.1  # of the number of landmarks from one sweep to the next
 SETTLED = 0.25  # squared movement of a row in units of the smoothing at which it shrinks as planned
 FASTEST = 2.0  # so many times the planned speed, and half of it, are the bounds
-FOLDS = 3  # parts of the rows, each of which is judged by what the others show
 ENTRIES = 25_000  # observed entries that are enough to choose by
 STICKY = 3e-4  # smoothing: above, a row has one place only and is not stuck in another
 
@@ -300,25 +308,18 @@ class SweepRun:
     def restart(self, smoothing: float) -> int:
         """Start rows again, judged by what the others show; return how many moved."""
         problem, gamma = self.problem, self.problem.gamma(max(smoothing, JUDGE))
-        X, moved = self.X, 0
-        xp, where, spread = array_namespace(X), device(X), spreads(X)
-        better = xp.asarray(X, copy=True)
-        for part in folds(X.shape[0], FOLDS, self.rng):
-            others = np.setdiff1d(np.arange(X.shape[0]), part)
-            if not len(others):
-                break
-            at = xp.asarray(part, device=where)
-            pool, rows = (
-                xp.take(X, xp.asarray(others, device=where), axis=0),
-                xp.take(X, at, axis=0),
-            )
-            spectrum = problem.spectrum(pool, min(self.count, len(others)), self.rng, others)
-            energy, packing = spectrum.energy(gamma), self.holes.packing
-            posterior = Posterior(energy, pool, spread, gamma, packing=packing)
-            seen = xp.take(self.holes.mask, at, axis=0)
-            better[at, :], more = restart(posterior, rows, seen, gamma, run=problem.run)
-            moved += more
-        self.X = better
+        X, spread = self.X, spreads(self.X)
+        xp, where = array_namespace(X), device(X)
+
+        def given(others: np.ndarray) -> Posterior:
+            pool = xp.take(X, xp.asarray(others, device=where), axis=0)
+            count = min(self.count, len(others))
+            energy = problem.spectrum(pool, count, self.rng, others).energy(gamma)
+            return Posterior(energy, pool, spread, gamma, packing=self.holes.packing)
+
+        self.X, moved = restart_by_folds(
+            given, X, self.holes.mask, gamma, self.rng, run=problem.run
+        )
         self.damping = self.X[:, 0] * 0 + 0.1
         logger.info("%.1f s: started %d rows again", self.monitor.seconds, moved)
         return moved

@@ -162,7 +162,6 @@ class Completer(BlockCompleter):
     solver_: Solver
     scale_: str | None
     smoothing_: float
-    residual_: np.ndarray
 
     def _check_params(self) -> None:
         self._surface(seed=0)

@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
-from functools import partial
-from types import SimpleNamespace
+from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
 import numpy as np
 
-from polycomplete._messages import showing
-from polycomplete._resources import blas_threads_for
+from polycomplete._messages import check_numbers, showing
 from polycomplete.base import all_or_nothing
-from polycomplete.kernels import RBF, Kernel
-from polycomplete.methods.base import PathCompleter, Scaled
-from polycomplete.scaling import ColumnScaler, refuse_unsquarable
-from polycomplete.solvers import KernelFactorisation, partial_solve
+from polycomplete.kernels import Kernel
+from polycomplete.methods.completer import Completer
+from polycomplete.penalties import Equal, Schatten
+from polycomplete.rows import EVEN, Completion
+from polycomplete.solvers import KernelFactorization, Solver
 from polycomplete.solvers.base import Callback
-from polycomplete.surface import Fitted, Method
+from polycomplete.surface import Fitted, Surface, SurfaceModel
 
 
-class KFMC(PathCompleter):
-    """Kernelised factorisation: every row is explained by a few atoms in feature space.
+@dataclass(frozen=True)
+class Memory:
+    """What is known of the rows in memory, those of the model.
 
-    Fan & Udell (2019). Linear in the number of rows; rows may come in batches. Parameters that are
-    not listed here are those of :class:`~polycomplete.base.BaseCompleter`, as are the attributes.
+    Attributes
+    ----------
+    mask : ndarray of bool, shape (p, m)
+        What was observed of them in the columns that vary.
+    keys : ndarray of shape (p,)
+        A random number of each row; the rows with the smallest stay.
+    learned : int
+        How many rows there were when the atoms were last learned from the beginning.
+    """
 
+    mask: np.ndarray
+    keys: np.ndarray
+    learned: int
+
+
+class KFMC(Completer):
+    """Kernelized factorization: every row is explained by a few atoms in feature space.
+
+    Fan & Udell [1]_. Linear in the number of rows; rows may come in batches (:meth:`partial_fit`).
     ``transform`` completes each new row by the atoms as they are.
 
     Parameters
@@ -36,12 +52,13 @@ class KFMC(PathCompleter):
         and at most 300. Several surfaces need more.
     beta : "auto" or float, default="auto"
         Weight of the codes, relative to the mean of k(x, x): how much of a row may stay
-        unexplained. "auto" chooses it by hiding observed entries.
+        unexplained. "auto" chooses it on held-out entries. Values below 1e-6 are approached as far
+        as the number of atoms allows.
     max_iter : int, default=400
         Iterations at the last β.
     tol : float, default=2e-3
         Converged when the objective falls by less than this share of itself in an iteration.
-    max_rows : int, default=2000
+    max_samples : int, default=2000
         Rows on which the atoms are learned at most; the others are completed with these.
     memory : int, default=500
         Rows that are kept: as starts for new rows, and to learn on in ``partial_fit``.
@@ -50,8 +67,55 @@ class KFMC(PathCompleter):
     callback : callable, optional
         Called with a :class:`~polycomplete.solvers.Progress` after each iteration; the fit ends
         when it returns True.
-    scale : {"standard", "sqrt", "range"} or None, default="standard"
-        How columns are scaled.
+    scale : {"auto", "standard", "sqrt", "range"} or None, default="standard"
+        How columns are scaled, from their observed entries: by their standard deviation, its
+        square root, or their range. "auto" chooses between the first two on held-out entries,
+        unless all columns have a similar spread.
+    missing_values : float, default=nan
+        A number that stands for a missing entry, besides NaN and None.
+    add_indicator : bool, default=False
+        Append columns that say which entries were missing.
+    keep_empty_features : bool, default=False
+        Keep columns without any observed entry, as zeros.
+    n_jobs : int, default=-1
+        Number of cores that complete rows; −1 takes all of them. The result is the same.
+    random_state : int, RandomState or None, default=None
+        Chooses the entries that are held out, and draws rows.
+    verbose : int, default=0
+        1 shows stages, 2 every iteration, through :mod:`logging`.
+
+    Attributes
+    ----------
+    model_ : SurfaceModel or None
+        The surface that the atoms span; None where no column varies.
+    memory_ : Memory
+        What is known of the rows in memory, those of the model.
+    result_ : Result or None
+        Objective history, iterations, seconds and stop reason.
+    n_iter_ : int
+        Iterations of the solver.
+    solver_, scale_, smoothing_ : KernelFactorization, str or None, float
+        What was used; the smoothing is β.
+    cell_std_ : ndarray of shape (n_samples, n_features)
+        Estimated standard deviation of each completed cell, 0 where observed.
+    row_determined_ : ndarray of bool, shape (n_samples,)
+        False for rows of the fit that their observed entries do not determine.
+    held_out_ : HeldOut or None
+        Held-out entries, with their completions; None where nothing was chosen.
+    statistics_ : ndarray of shape (n_features,)
+        Mean of the observed entries of each column.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of columns seen by ``fit``, and their names where X had any.
+    n_samples_seen_ : int
+        Number of rows that were learned from, or that those were drawn from.
+
+    See Also
+    --------
+    PMC : Exact, without atoms; better with few rows.
+
+    References
+    ----------
+    .. [1] J. Fan and M. Udell (2019). Online high rank matrix completion. CVPR.
 
     Examples
     --------
@@ -72,7 +136,7 @@ class KFMC(PathCompleter):
         beta: float | str = "auto",
         max_iter: int = 400,
         tol: float = 2e-3,
-        max_rows: int = 2000,
+        max_samples: int = 2000,
         memory: int = 500,
         time_limit: float | None = None,
         callback: Callback | None = None,
@@ -80,32 +144,42 @@ class KFMC(PathCompleter):
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
+        n_jobs: int = -1,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
-        self.kernel = kernel
         self.n_atoms = n_atoms
         self.beta = beta
         self.max_iter = max_iter
         self.tol = tol
-        self.max_rows = max_rows
+        self.max_samples = max_samples
         self.memory = memory
         self.time_limit = time_limit
         self.callback = callback
         super().__init__(
+            kernel=kernel,
             scale=scale,
             missing_values=missing_values,
             add_indicator=add_indicator,
             keep_empty_features=keep_empty_features,
+            n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
         )
+
+    memory_: Memory
 
     def partial_fit(self, X: Any, y: object = None) -> Self:
         """Learn from a batch of rows, after those that came before.
 
         The first batch decides which columns vary and how they are scaled, so it should be like
-        the others. ``result_`` and ``row_determined_`` are those of the batch.
+        the others. ``result_``, ``row_determined_`` and ``cell_std_`` are those of the batch.
+
+        As long as the memory still fills up, the atoms are learned from the beginning each time
+        the number of rows has doubled: the first batches determine neither the atoms nor β, and
+        all these fits together cost about as much as the last two. Otherwise the batch is
+        completed with the atoms as they are; then its rows, the rows in memory and the atoms move
+        jointly for a while.
 
         Parameters
         ----------
@@ -118,61 +192,107 @@ class KFMC(PathCompleter):
         -------
         self
         """
-        with all_or_nothing(self):
+        with all_or_nothing(self), showing(self.verbose):
             if getattr(self, "model_", None) is None:
                 return self.fit(X)
             matrix, mask = self._validate(X, reset=False)
             self._check_params()
             self.n_samples_seen_ += len(matrix)
-            varying = np.asarray(mask[:, self._columns].any(axis=1))
-            self.row_determined_ = varying.copy()
-            rows = np.flatnonzero(varying)
-            if len(rows) == 0:
-                return self
-            part = np.ix_(rows, self._columns)
-            scaler = self.model_.scaler
-            scaled = scaler.apply_observed(matrix[part].astype(np.float64), mask[part])
-            with showing(self.verbose), blas_threads_for(len(rows)):
-                model, result = partial_solve(
-                    self._solver(scaled.shape, 0),
-                    self.model_.model,
-                    scaled,
-                    mask[part],
-                    self._kernel(),
-                )
-            self.model_, self.result_ = Scaled(scaler, model), result
-            self.n_iter_ = max(result.iterations, 1)
-            self.row_determined_[rows] &= ~result.ambiguous
+            self.held_out_ = None
+            self.row_determined_ = self._has_entries(mask)
+            self.cell_std_ = self._blank_deviation(mask)
+            rows = np.flatnonzero(self.row_determined_)
+            if len(rows):
+                part = self._part(rows, mask)
+                found = self._learn(matrix[part].astype(np.float64), mask[part])
+                self.row_determined_[rows], self.cell_std_[part] = found
             return self  # a batch takes a few steps only, so that there is nothing to warn of
+
+    def _learn(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Learn from a batch and the rows in memory; say what is determined, and the deviations."""
+        model, memory, seed = cast(SurfaceModel, self.model_), self.memory_, self._seed()
+        X = model.scaler.apply_observed(X, mask)
+        old = _others(model.rows, memory.mask, X, mask)
+        rows, seen = np.vstack([model.rows[old], X]), np.vstack([memory.mask[old], mask])
+        surface = replace(self._surface(seed, len(rows)), scale=None)
+        if memory.learned < self.memory and len(rows) >= 2 * memory.learned:
+            fitted, learned = surface.fit(rows, seen), len(rows)
+        else:
+            fitted, learned = self._go_on(surface, rows, seen, len(X)), memory.learned
+        random = np.random.default_rng([seed, self.n_samples_seen_]).random(len(X))
+        renewed = replace(cast(SurfaceModel, fitted.model), scaler=model.scaler)
+        self._remember(renewed, seen, np.append(memory.keys[old], random), learned)
+        self.result_, self.n_iter_ = fitted.result, max(fitted.result.iterations, 1)
+        self.result_.X = self.result_.X[len(old) :]
+        deviation = cast(np.ndarray, fitted.deviation) * model.scaler.scale
+        return fitted.determined[len(old) :], deviation[len(old) :]
+
+    def _go_on(self, surface: Surface, rows: np.ndarray, seen: np.ndarray, new: int) -> Fitted:
+        """Complete the last rows by the atoms as they are, then let all and the atoms move."""
+        model, solver = cast(SurfaceModel, self.model_), self._solver(len(rows))
+        before, found = model.posterior, Completion.blank(rows)
+        with solver.working(surface.resources, len(rows)) as resources:
+            found.store(slice(-new, None), before.complete(rows[-new:], seen[-new:]))
+            surface = replace(surface, kernel=model.kernel, resources=resources)
+            problem = surface.pose(rows, seen)
+            problem.atoms = before.energy.landmarks
+            result = solver.solve(problem, model.smoothing, found.rows)
+            after = solver.learn(problem, result.X, model.smoothing)
+        after = replace(after, factor=before.factor, sharp=before.sharp, packing=EVEN)
+        model = replace(model, posterior=after)
+        return Fitted(model, result.X, result, found.determined, found.std)
+
+    def _remember(
+        self, model: SurfaceModel, mask: np.ndarray, keys: np.ndarray, learned: int
+    ) -> None:
+        """Keep a model with some of its rows: each that was seen so far is as likely as another."""
+        kept = np.sort(np.argsort(keys, kind="stable")[: int(self.memory)])
+        posterior = replace(model.posterior, pool=model.rows[kept])
+        self.model_ = replace(model, posterior=posterior)
+        self.memory_ = Memory(mask[kept], keys[kept], learned)
+
+    def _solve(self, matrix: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        completed = super()._solve(matrix, mask)
+        if self.model_ is not None:
+            seen = mask[:, self._columns][self._has_entries(mask)]
+            keys = np.random.default_rng(self._seed()).random(len(seen))
+            self._remember(self.model_, seen, keys, len(seen))
+        return completed
 
     @property
     def _remedy(self) -> str:
         return "more (max_iter=...) or a larger beta"
 
-    def _solver(self, shape: tuple[int, int], seed: int) -> KernelFactorisation:
-        if not isinstance(self._kernel(), Kernel):
-            raise TypeError(f"kernel must be a Kernel object, got {self.kernel!r}.")
-        return KernelFactorisation(
+    def _check_params(self) -> None:
+        check_numbers(self, "memory")
+        if self.beta != "auto":
+            check_numbers(self, "beta")
+        super()._check_params()
+        self._solver(1).check()
+
+    def _surface(self, seed: int, n_rows: int = 1, groups: np.ndarray | None = None) -> Surface:
+        return replace(super()._surface(seed, n_rows, groups), smoothing=self.beta)
+
+    def _solver(self, n_rows: float) -> KernelFactorization:
+        return KernelFactorization(
             n_atoms=self.n_atoms,
-            beta=self.beta,
+            max_samples=self.max_samples,
             max_iter=self.max_iter,
             tol=self.tol,
-            max_rows=self.max_rows,
-            memory=self.memory,
             time_limit=self.time_limit,
             callback=self.callback,
         )
 
-    def _kernel(self) -> Kernel:
-        return RBF() if self.kernel is None else self.kernel
+    def _penalty(self, solver: Solver) -> Schatten:
+        return Schatten(0.0, Equal())  # whose share of each row its energy is
 
-    def _method(self, shape: tuple[int, int], seed: int) -> Method:
-        return cast(Method, SimpleNamespace(fit=partial(self._fit_matrix, seed=seed)))
 
-    def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
-        scaler = ColumnScaler.fit(X, mask, self.scale)
-        scaled = scaler.apply_observed(X, mask)
-        refuse_unsquarable(scaled, -1.0, 1e152)
-        with blas_threads_for(min(X.shape)):
-            model, result = self._solver(X.shape, seed).solve(scaled, mask, self._kernel(), seed)
-        return Fitted(Scaled(scaler, model), scaler.undo(result.X), result, ~result.ambiguous)
+def _others(X: np.ndarray, mask: np.ndarray, batch: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Return which rows are not in a batch: a row that comes again counts once."""
+
+    def names(X: np.ndarray, mask: np.ndarray) -> list[bytes]:
+        known = np.where(mask, X, 0.0)
+        return [x.tobytes() + s.tobytes() for x, s in zip(known, mask, strict=True)]
+
+    there = set(names(batch, seen))
+    return np.flatnonzero([name not in there for name in names(X, mask)])

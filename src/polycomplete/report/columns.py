@@ -164,6 +164,7 @@ class Fit:
         self.determined = getattr(getattr(completer, "method_", completer), "row_determined_", None)
         self.knows = any(part is not None for part in (self.held, std, self.determined))
         rows_agree = getattr(completer, "n_samples_seen_", None) == rows
+        rows_agree &= self.determined is None or len(self.determined) == rows  # not of a batch
         self.same = self.knows and rows_agree and set(self.places) <= set(names)
         by_name = isinstance(std, Mapping) or std is None
         self._std = (std or {}) if by_name else dict(zip(self.places, std.T, strict=False))

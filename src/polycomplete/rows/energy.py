@@ -238,12 +238,17 @@ class Curvature(NamedTuple):
     product: Callable[[Array], Array]
 
 
-def learn(kernel: Kernel, X: np.ndarray, gamma: float, in_place: bool = True) -> RowEnergy:
-    """Learn the row energy of a surface from complete rows."""
+def learn(
+    kernel: Kernel, X: np.ndarray, gamma: float, in_place: bool = True, least: float = 1e-3
+) -> RowEnergy:
+    """Learn the row energy of a surface from complete rows.
+
+    Directions below ``least`` of γ explain little and are left out, except of what ``in_place``
+    needs: that makes all later products smaller.
+    """
     values, V = eigenpairs(kernel.gram(X))
     values = np.maximum(values, 0)
-    # Directions far below γ explain nothing; leaving them out makes all later products smaller.
-    kept = values > 1e-3 * gamma
+    kept = values > least * gamma
     factor = V[:, kept] / np.sqrt(values[kept] + gamma)
     if not in_place:
         return RowEnergy(kernel, X, factor, None)

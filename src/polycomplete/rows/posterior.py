@@ -34,6 +34,9 @@ NARROWEST = 1e-6  # of the largest spread: columns that vary less count as if th
 WIDE = 128  # holes from which on a row has no matrix: its deviations follow from the metric alone
 
 
+Curvatures = list[tuple[Block, Array]]
+
+
 class Completion(NamedTuple):
     """Completed rows, the deviation of each entry, their energy, and which are determined."""
 
@@ -212,12 +215,23 @@ class Posterior:
         return xp.stack(kept, axis=1)
 
     def read(
-        self, found: Minima, mask: Array, *, exclude: Array | None = None, run: Run = map
+        self,
+        found: Minima,
+        mask: Array,
+        *,
+        exclude: Array | None = None,
+        run: Run = map,
+        curvature: Curvatures | None = None,
     ) -> Completion:
-        """Read the minima of each row as a mixture."""
+        """Read the minima of each row as a mixture.
+
+        Their ``curvature`` is the same whatever the factor: readings of some minima can share it.
+        """
         xp, lowest = array_namespace(mask), found.lowest()
         heat = self.usual + lowest
-        variance = self._variances(found, mask, heat, exclude, run)
+        if curvature is None:
+            curvature = self.curvature(found, mask, exclude=exclude, run=run)
+        variance = self._variances(found, heat, curvature)
         first = found.table[:, 0]
         x, v = xp.take(found.rows, first, axis=0), xp.take(variance, first, axis=0)
         holes = xp.astype(~mask, x.dtype)
@@ -233,38 +247,48 @@ class Posterior:
         off = xp.sum((std / self.spread) ** 2, axis=1) / count
         return Completion(x, std, lowest, off < DETERMINED**2)
 
-    def _variances(
-        self, found: Minima, mask: Array, heat: Array, exclude: Array | None, run: Run
-    ) -> Array:
-        """Return the diagonals of the covariances at the minima, zero where observed."""
-        xp = array_namespace(mask)
-        out, holes = xp.zeros_like(found.rows), Holes(xp.take(mask, found.of, axis=0), self.packing)
-        budget = self.factor**2 * xp.take(heat, found.of)
+    def curvature(
+        self, found: Minima, mask: Array, *, exclude: Array | None = None, run: Run = map
+    ) -> Curvatures:
+        """Return each block of minima with the second derivatives of their energies.
+
+        (g, k, k) in units of the largest deviations; of wide rows by their metric alone, (g,).
+        """
+        xp, kernel = array_namespace(mask), self.energy.kernel
         own = None if exclude is None else xp.take(exclude, found.of)
 
         def work(block: Block) -> Array:
-            mine = None if own is None else xp.take(own, block.rows)
             rows = xp.take(found.rows, block.rows, axis=0)
-            return self._variance(rows, block, xp.take(budget, block.rows), mine)
+            if block.n_holes > WIDE:
+                return 2 * xp.clip(kernel.metric(rows)[0], self.energy.least, None)
+            mine, most = None if own is None else xp.take(own, block.rows), self._most(block)
+            here = self.energy.expand(rows, block.columns, mine)
+            # A padded entry keeps to itself.
+            return here.hessian(block.padding, 0.0) * most[:, :, None] * most[:, None, :]
 
-        for block, v in zip(holes.blocks, run(work, holes.blocks), strict=True):
+        blocks = Holes(xp.take(mask, found.of, axis=0), self.packing).blocks
+        return list(zip(blocks, run(work, blocks), strict=True))
+
+    def _most(self, block: Block) -> Array:
+        """Return the largest deviations of the entries of a block."""
+        xp = array_namespace(self.spread)
+        return LOOSEST * xp.reshape(xp.take(self.spread, _flat(block.columns)), block.columns.shape)
+
+    def _variances(self, found: Minima, heat: Array, curvature: Curvatures) -> Array:
+        """Return the diagonals of the covariances at the minima, zero where observed."""
+        xp, out = array_namespace(heat), array_namespace(heat).zeros_like(found.rows)
+        budgets = self.factor**2 * xp.take(heat, found.of)
+        for block, H in curvature:
+            most, budget = self._most(block), xp.take(budgets, block.rows)
+            if block.n_holes > WIDE:
+                v = 1 / ((H / budget)[:, None] + most**-2)
+            else:
+                at, H = xp.arange(block.n_holes, device=device(H)), H / budget[:, None, None]
+                H[:, at, at] += 1.0
+                v = xp.linalg.diagonal(xp.linalg.inv(H))
+                v = most**2 * xp.where((v > 0) & (v < 1), v, 1.0)  # else rounding
             out[block.rows, :] = block.fill(v, xp.take(out, block.rows, axis=0))
         return out
-
-    def _variance(self, rows: Array, block: Block, budget: Array, exclude: Array | None) -> Array:
-        xp, flat = array_namespace(rows), _flat(block.columns)
-        most = LOOSEST * xp.reshape(xp.take(self.spread, flat), block.columns.shape)
-        if block.n_holes > WIDE:
-            a = xp.clip(self.energy.kernel.metric(rows)[0], self.energy.least, None)
-            return 1 / ((2 * a / budget)[:, None] + most**-2)
-        here = self.energy.expand(rows, block.columns, exclude)
-        # In units of the largest deviations; a padded entry keeps to itself.
-        H = here.hessian(block.padding, 0.0) * most[:, :, None] * most[:, None, :]
-        at = xp.arange(block.n_holes, device=device(rows))
-        H /= budget[:, None, None]
-        H[:, at, at] += 1.0
-        v = xp.linalg.diagonal(xp.linalg.inv(H))
-        return most**2 * xp.where((v > 0) & (v < 1), v, 1.0)  # else rounding
 
     def _mix(
         self, found: Minima, variance: Array, heat: Array, best: Array, count: Array, some: Array
@@ -364,6 +388,7 @@ def nearest(
 
 # A row with so many times the median energy starts again, and moves where its own falls as much.
 SUSPICIOUS = 2.0
+FOLDS = 3  # parts of the rows, each of which is judged by what the others show
 
 
 def folds(n: int, count: int, rng: np.random.Generator) -> list[np.ndarray]:
@@ -398,3 +423,28 @@ def restart(
     X = xp.asarray(X, copy=True)
     X[who[better], :] = found[better, :]
     return X, int(xp.sum(xp.astype(better, xp.int64)))
+
+
+def restart_by_folds(
+    given: Callable[[np.ndarray], Posterior],
+    X: Array,
+    mask: Array,
+    floor: float,
+    rng: np.random.Generator,
+    run: Run = map,
+) -> tuple[Array, int]:
+    """Start suspicious rows again, each fold judged by what the others show; see :func:`restart`.
+
+    ``given`` returns the model of the rows with these numbers.
+    """
+    xp, moved = array_namespace(X), 0
+    better = xp.asarray(X, copy=True)
+    for part in folds(X.shape[0], FOLDS, rng):
+        others = np.setdiff1d(np.arange(X.shape[0]), part)
+        if not len(others):
+            break
+        at = xp.asarray(part, device=device(X))
+        rows, seen = xp.take(X, at, axis=0), xp.take(mask, at, axis=0)
+        better[at, :], more = restart(given(others), rows, seen, floor, run=run)
+        moved += more
+    return better, moved

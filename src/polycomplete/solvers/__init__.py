@@ -3,7 +3,7 @@
 from polycomplete.solvers.adam import AdamPlus
 from polycomplete.solvers.base import PathSolver, Progress, Result, Solver
 from polycomplete.solvers.exact import Exact, GramSolver
-from polycomplete.solvers.factorisation import KernelFactorisation, partial_solve
+from polycomplete.solvers.kernel_factorization import KernelFactorization
 from polycomplete.solvers.lifting import Lifting
 from polycomplete.solvers.low_rank import AugmentedLagrangian, SoftImpute
 from polycomplete.solvers.sparse_representation import SelfRepresentation
@@ -13,7 +13,7 @@ __all__ = [
     "AugmentedLagrangian",
     "Exact",
     "GramSolver",
-    "KernelFactorisation",
+    "KernelFactorization",
     "Lifting",
     "PathSolver",
     "Progress",
@@ -21,5 +21,4 @@ __all__ = [
     "SelfRepresentation",
     "SoftImpute",
     "Solver",
-    "partial_solve",
 ]

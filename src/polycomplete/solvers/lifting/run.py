@@ -26,7 +26,7 @@ from polycomplete.solvers.lifting.space import (
     misfit,
     parts,
 )
-from polycomplete.solvers.precondition import RowPreconditioner
+from polycomplete.solvers.precondition import Preconditioner
 
 Matrix = np.ndarray
 
@@ -189,7 +189,7 @@ class Run:
     def _misfits(self, basis: Matrix, Y: Matrix) -> Matrix:
         return np.concatenate([misfit(basis, Y[part])[0] for part in parts(len(Y), basis)])
 
-    def _precondition(self, basis: Matrix, pull: float) -> RowPreconditioner:
+    def _precondition(self, basis: Matrix, pull: float) -> Preconditioner:
         n, M = self.Y.shape
         C, at = np.empty((n, M, M)), np.arange(M)
         for part in parts(n, basis):
@@ -197,7 +197,8 @@ class Run:
             H = curvature(Y, misfit(basis, Y)[2], seen, DAMPING)
             H[:, at, at] += np.where(seen, 0, 2 * pull)
             C[part] = np.linalg.cholesky(H)
-        return RowPreconditioner(C, np.linalg.inv(C), ~self.seen)
+        number = np.where(self.seen, -1, np.cumsum(~self.seen).reshape(n, M) - 1)
+        return Preconditioner([number], [C])
 
 
 def ranks(last: int, finer: int) -> list[int]:
