@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-from types import SimpleNamespace
-from typing import cast
-
 import numpy as np
 
-from polycomplete._resources import blas_threads_for
-from polycomplete.methods.base import PathCompleter, Scaled
-from polycomplete.scaling import ColumnScaler, refuse_unsquarable
-from polycomplete.solvers import Lifting
+from polycomplete.methods.base import PathCompleter
+from polycomplete.solvers import RankPath
 from polycomplete.solvers.base import Callback
-from polycomplete.surface import Fitted, Method
 
 
 class LADMC(PathCompleter):
@@ -86,22 +79,11 @@ class LADMC(PathCompleter):
     def _remedy(self) -> str:
         return "a smaller rank"
 
-    def _solver(self, shape: tuple[int, int], seed: int) -> Lifting:
-        return Lifting(
+    def _solver(self, shape: tuple[int, int], seed: int) -> RankPath:
+        return RankPath(
             rank=self.rank,
             offset=self.offset,
             max_memory=self.max_memory,
             time_limit=self.time_limit,
             callback=self.callback,
         )
-
-    def _method(self, shape: tuple[int, int], seed: int) -> Method:
-        return cast(Method, SimpleNamespace(fit=partial(self._fit_matrix, seed=seed)))
-
-    def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
-        scaler = ColumnScaler.fit(X, mask, self.scale)
-        scaled = scaler.apply_observed(X, mask)
-        refuse_unsquarable(scaled, -1.0, 1e152)
-        with blas_threads_for(min(X.shape)):
-            model, result = self._solver(X.shape, seed).solve(scaled, mask, seed)
-        return Fitted(Scaled(scaler, model), scaler.undo(result.X), result, ~result.ambiguous)

@@ -4,8 +4,8 @@ from polycomplete.solvers.adam import AdamPlus
 from polycomplete.solvers.base import PathSolver, Progress, Result, Solver
 from polycomplete.solvers.exact import Exact, GramSolver
 from polycomplete.solvers.factorisation import KernelFactorisation, partial_solve
-from polycomplete.solvers.lifting import Lifting
 from polycomplete.solvers.nuclear import AugmentedLagrangian
+from polycomplete.solvers.rank_path import RankPath
 from polycomplete.solvers.self_representation import SelfRepresentation
 from polycomplete.solvers.soft_impute import SoftImpute
 
@@ -15,9 +15,9 @@ __all__ = [
     "Exact",
     "GramSolver",
     "KernelFactorisation",
-    "Lifting",
     "PathSolver",
     "Progress",
+    "RankPath",
     "Result",
     "SelfRepresentation",
     "SoftImpute",
