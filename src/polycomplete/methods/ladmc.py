@@ -16,8 +16,9 @@ class LADMC(PathCompleter):
     with equations of degree two. Parameters that are not listed here are those of
     :class:`~polycomplete.base.BaseCompleter`, as are the attributes.
 
-    ``transform`` finds, for each new row, the entries whose products lie nearest to the learned
-    space.
+    It minimizes what the best space of R dimensions leaves of the products of all rows, which is
+    ``Schatten(p=2, weights=Skip(R))`` with the kernel ``Polynomial(2)``, along growing ranks.
+    ``transform`` completes each new row by its posterior under the learned space.
 
     Parameters
     ----------
@@ -32,8 +33,8 @@ class LADMC(PathCompleter):
     time_limit : float, optional
         Seconds after which the fit ends with what it has.
     callback : callable, optional
-        Called with a :class:`~polycomplete.solvers.Progress` after each iteration; the fit ends
-        when it returns True.
+        Called with a :class:`~polycomplete.solvers.Progress` after each iteration, with 1/R in
+        place of the smoothing; the fit ends when it returns True.
     scale : {"standard", "sqrt", "range"} or None, default="standard"
         How columns are scaled.
 
