@@ -160,6 +160,13 @@ def test_unions_of_subspaces_are_recovered(offset, rank):
         assert rank <= rank_of(result) <= rank * 4 / 3
 
 
+def test_a_rank_that_is_too_high_is_not_used():
+    X, mask = unions(n=120, m=10)
+    result = solved(X, mask, rank=40, offset=0)[1]
+    assert 6 <= rank_of(result) <= 8
+    assert rse(X, result.X, mask) < 1e-4
+
+
 def test_many_subspaces_at_seventy_per_cent():
     X, mask = unions(n=250, m=15, k=5, seed=2)
     assert rse(X, solved(X, mask, offset=0, rank=15)[1].X, mask) < 1e-3

@@ -23,7 +23,8 @@ class LADMC(PathCompleter):
     Parameters
     ----------
     rank : "auto" or int, default="auto"
-        The rank R of the products. "auto" chooses it by hiding observed entries.
+        The rank R of the products, or less if that leaves nothing unexplained. "auto" chooses it
+        by hiding observed entries.
     offset : float, default=1.0
         The squared length of a constant coordinate that every row gets, relative to that of a
         typical row: it adds linear terms and a constant to the products. 0, with ``scale=None``,

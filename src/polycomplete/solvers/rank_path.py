@@ -87,8 +87,8 @@ class RankPath(PathSolver):
     Parameters
     ----------
     rank : "auto" or int, default="auto"
-        The number R of dimensions. "auto" follows the path of growing ranks with some observed
-        entries hidden.
+        The number R of dimensions, or fewer if these leave nothing unexplained. "auto" follows the
+        path of growing ranks with some observed entries hidden.
     offset : float, default=1.0
         Squared length of a constant coordinate that each row gets, relative to that of a typical
         row. 0 for none: for subspaces through the origin, whose lifts then have fewer dimensions.
@@ -152,8 +152,8 @@ class RankPath(PathSolver):
         if isinstance(self.rank, str):
             rank = min(rank, largest(run.problem.mask))
         try:
-            for each in ranks(rank):
-                run.climb(each)
+            for _ in run.follow(rank):
+                pass
             stop = run.converge()
         except Stopped as ended:
             stop = ended.reason
@@ -170,11 +170,8 @@ class RankPath(PathSolver):
         """
         run = _Run(self, X, mask, Monitor(time_limit))
         try:
-            for rank in ranks(largest(run.problem.mask)):
-                run.climb(rank)
+            for rank in run.follow(largest(run.problem.mask)):
                 yield 1 / rank, run.units.undo(run.rows, run.length, X, mask)
-                if run.unexplained < EXPLAINED:
-                    return
         except Stopped:
             yield 1 / run.rank, run.units.undo(run.rows, run.length, X, mask)
 
@@ -203,14 +200,18 @@ class _Run:
         """The mean share of the lifts that is left."""
         return self.at.value(GAMMA) / len(self.problem.X)
 
-    def climb(self, rank: int) -> None:
-        """Go on to a rank from the last one."""
-        self.rank, self.problem.penalty = rank, Schatten(2.0, Skip(rank))
-        self.descend()
-        for _ in range(RESTARTS):
-            if not self.restart():
-                break
-        logger.info("%.1f s: rank %d leaves %.1e", self.monitor.seconds, rank, self.unexplained)
+    def follow(self, last: int) -> Iterator[int]:
+        """Climb from rank to rank up to the last, or to where nothing is left to explain."""
+        for rank in ranks(last):
+            self.rank, self.problem.penalty = rank, Schatten(2.0, Skip(rank))
+            self.descend()
+            for _ in range(RESTARTS):
+                if not self.restart():
+                    break
+            logger.info("%.1f s: rank %d leaves %.1e", self.monitor.seconds, rank, self.unexplained)
+            yield rank
+            if self.unexplained < EXPLAINED:
+                return
 
     def descend(self) -> bool:
         """Take Newton steps; return whether the entries came to rest."""
