@@ -257,8 +257,8 @@ class _Run:
     def leave_one_out(self) -> Posterior:
         """Return how each row is completed by the others.
 
-        A space of R dimensions has none of its own for a row. What is left unexplained as a ridge
-        takes its place: directions that explain less than that count little.
+        One row cannot be taken out of the best space of R dimensions, but it can of a ridge. With
+        what is left unexplained as its smoothing, directions beyond these R count little.
         """
         gamma = max(self.unexplained, EXPLAINED)
         return self._posterior(row_energy(KERNEL, self.rows, gamma), self.rows)
