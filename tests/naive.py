@@ -176,6 +176,29 @@ def monomials(X, degree, offset):
     return np.column_stack(columns)
 
 
+def lifts(X, offset=0.0):
+    """Return all products of two entries of each row, a constant among them, (n, M²)."""
+    Y = np.column_stack([X, np.full(len(X), offset**0.5)]) if offset else X
+    return np.array([[a * b for a in y for b in y] for y in Y])
+
+
+def lifted_residual(X, rank, offset=0.0):
+    """Return the squared distance of the lifts from their best space of ``rank`` dimensions."""
+    Z = lifts(X, offset)
+    basis = np.linalg.svd(Z)[2][:rank]
+    return float(np.sum((Z - Z @ basis.T @ basis) ** 2))
+
+
+def lifted_gradient(X, rank, offset=0.0):
+    """Return its gradient: at its best, moving the space changes nothing."""
+    Z, m = lifts(X, offset), X.shape[1]
+    M = m + bool(offset)
+    basis = np.linalg.svd(Z)[2][:rank]
+    left = (Z - Z @ basis.T @ basis).reshape(len(X), M, M)
+    Y = np.column_stack([X, np.full(len(X), offset**0.5)]) if offset else X
+    return np.array([2 * (R + R.T) @ y for R, y in zip(left, Y, strict=True)])[:, :m]
+
+
 def solved(solver, X, mask, seed=0):
     """Return model and result of a path solver, as a completer has them."""
     solver.check()

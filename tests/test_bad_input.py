@@ -67,10 +67,14 @@ WRONG = {
     "part of a core": (PMC(n_jobs=1.5), r"n_jobs must be a positive integer.*, got 1\.5"),
     "eigen": (PMC(solver=Exact(eigen="half")), r"Exact\(eigen=...\) must be .*, got 'half'"),
     "kernel": (PMC(kernel="rbf"), "kernel must be .*got 'rbf'"),
-    "p": (NLMC(p=2), "p must be a number, at most 1, got 2"),
-    "p word": (NLMC(p="small"), "p must be a number, at most 1, got 'small'"),
+    "p": (NLMC(p=3), "p must be a number, at most 2, got 3"),
+    "p word": (NLMC(p="small"), "p must be a number, at most 2, got 'small'"),
     "penalty": (Completer(penalty="nuclear"), "penalty must be .*got 'nuclear'"),
     "skip": (Completer(penalty=Schatten(0.5, Skip(-1))), r"Skip\(s=...\) must be .*, got -1"),
+    "landmark with p": (
+        Completer(penalty=Schatten(2.0), solver=Landmark()),
+        r"Landmark\(\) takes .* p up to 1, got Schatten\(p=2\.0",
+    ),
     "landmark with noise": (PMC(solver=Landmark(), noise=1.0), "keeps observed entries"),
     "weights word": (
         Completer(penalty=Schatten(0.5, "ramp")),
@@ -140,9 +144,9 @@ def test_wrong_numbers_of_a_solver_are_named(problem, solver):
 
 
 def test_too_little_memory_is_refused_before_it_is_taken(problem):
-    with pytest.raises(MemoryError, match=r"40 rows.*fewer rows.*Exact\(max_memory=...\)"):
+    with pytest.raises(MemoryError, match=r"40 rows.*fewer rows.*raise max_memory"):
         PMC(solver=Exact(max_memory=1.501e8)).fit(problem.X)
-    with pytest.raises(MemoryError, match=r"no two rows fit.*Landmark\(\).*max_memory=..."):
+    with pytest.raises(MemoryError, match=r"no two rows fit.*Landmark\(\).*raise max_memory"):
         PMC(solver=Exact(max_memory=1e4)).fit(problem.X)
 
 

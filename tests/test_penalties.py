@@ -14,7 +14,7 @@ from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip, linear_
 from tests import naive
 
 RULES = {"equal": Equal(), 3: Skip(3), "ramp": Ramp(), "inverse": Inverse()}
-POWERS = [1.0, 0.5, 0.1, 0.0, -0.5]
+POWERS = [2.0, 1.5, 1.0, 0.5, 0.1, 0.0, -0.5]
 SPECTRUM = np.array([30.0, 4.0, 1.0, 0.2, 1e-3, 1e-7, 0.0])
 N = 7
 every_rule = pytest.mark.parametrize(("name", "rule"), RULES.items(), ids=map(str, RULES))
@@ -206,8 +206,8 @@ def test_skip_auto_becomes_the_linear_rank():
 @pytest.mark.parametrize(
     ("penalty", "words"),
     [
-        (Schatten(1.5), r"p must be .*at most 1, got 1\.5"),
-        (Schatten(np.nan), "p must be .*at most 1, got nan"),
+        (Schatten(2.5), r"p must be .*at most 2, got 2\.5"),
+        (Schatten(np.nan), "p must be .*at most 2, got nan"),
         (Schatten(0.5, Skip(-1)), r"s=.*whole number from 0.*got -1"),
         (Schatten(0.5, Skip(2.5)), r"s=.*whole number from 0.*got 2\.5"),
         (Schatten(0.5, Skip("m")), r"s=.*whole number from 0.*got 'm'"),

@@ -4,9 +4,11 @@ With ``λ₁ ≥ … ≥ λₙ`` the eigenvalues of the Gram matrix, all three r
 
     R = (2/p) Σᵢ wᵢ [(λᵢ + γ)^(p/2) − γ^(p/2)],      ∂R/∂λᵢ = wᵢ (λᵢ + γ)^(p/2 − 1),
 
-for any p ≤ 1; at p = 0 it is ``Σ wᵢ log(1 + λᵢ/γ)``. The smoothing γ makes it differentiable, the
+for any p ≤ 2; at p = 0 it is ``Σ wᵢ log(1 + λᵢ/γ)``. The smoothing γ makes it differentiable, the
 factor 2/p keeps the slope positive and the limit p → 0 finite. The weight rules make the methods:
-equal (Schatten-p, NLMC), skip the s largest (PMC-S), increasing (PMC-W).
+equal (Schatten-p, NLMC), skip the s largest (PMC-S), increasing (PMC-W). With p = 2
+and the R largest skipped it is the squared distance of the features from their best space of R
+dimensions (LADMC).
 """
 
 from __future__ import annotations
@@ -193,8 +195,8 @@ class Schatten(BaseEstimator):
     Parameters
     ----------
     p : float, default=-0.5
-        At most 1; smaller is closer to counting the rank. p = 0 is the logarithm; negative values
-        are allowed.
+        At most 2, which sums eigenvalues and is of use with :class:`Skip` alone; smaller is closer
+        to counting the rank. p = 0 is the logarithm; negative values are allowed.
     weights : Weights, optional
         The weight rule; :class:`Equal` by default.
 
@@ -218,8 +220,8 @@ class Schatten(BaseEstimator):
 
     def resolve(self, X: np.ndarray, mask: np.ndarray) -> Schatten:
         """Return the penalty with its parameters checked and every "auto" replaced."""
-        if not isinstance(self.p, Real) or not -math.inf < float(self.p) <= 1:
-            raise ValueError(f"p must be a number, at most 1, got {self.p!r}.")
+        if not isinstance(self.p, Real) or not -math.inf < float(self.p) <= 2:
+            raise ValueError(f"p must be a number, at most 2, got {self.p!r}.")
         if self.weights is not None and not isinstance(self.weights, Weights):
             raise TypeError(
                 f"Schatten(weights=...) must be an object such as Ramp(), got {self.weights!r}."

@@ -149,6 +149,8 @@ class Landmark(Solver):
         seed: int = 0,
     ) -> LandmarkProblem:
         """Return the problem of completing these rows; kernel and penalty are resolved."""
+        if penalty.p > 1:
+            raise ValueError(f"{self!r} takes a penalty with p up to 1, got {penalty!r}.")
         if noise is not None:
             raise ValueError(
                 "Landmark() keeps observed entries; for noise=... use solver=Exact(), or leave "

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-from types import SimpleNamespace
-from typing import cast
-
 import numpy as np
 
-from polycomplete._resources import blas_threads_for
-from polycomplete.methods.base import PathCompleter, Scaled
-from polycomplete.scaling import ColumnScaler, refuse_unsquarable
-from polycomplete.solvers import Lifting
+from polycomplete.methods.base import PathCompleter
+from polycomplete.solvers import RankPath
 from polycomplete.solvers.base import Callback
-from polycomplete.surface import Fitted, Method
 
 
 class LADMC(PathCompleter):
@@ -23,13 +16,15 @@ class LADMC(PathCompleter):
     with equations of degree two. Parameters that are not listed here are those of
     :class:`~polycomplete.base.BaseCompleter`, as are the attributes.
 
-    ``transform`` finds, for each new row, the entries whose products lie nearest to the learned
-    space.
+    It minimizes what the best space of R dimensions leaves of the products of all rows, which is
+    ``Schatten(p=2, weights=Skip(R))`` with the kernel ``Polynomial(2)``, along growing ranks.
+    ``transform`` completes each new row by its posterior under the learned space.
 
     Parameters
     ----------
     rank : "auto" or int, default="auto"
-        The rank R of the products. "auto" chooses it by hiding observed entries.
+        The rank R of the products, or less if that leaves nothing unexplained. "auto" chooses it
+        by hiding observed entries.
     offset : float, default=1.0
         The squared length of a constant coordinate that every row gets, relative to that of a
         typical row: it adds linear terms and a constant to the products. 0, with ``scale=None``,
@@ -39,8 +34,8 @@ class LADMC(PathCompleter):
     time_limit : float, optional
         Seconds after which the fit ends with what it has.
     callback : callable, optional
-        Called with a :class:`~polycomplete.solvers.Progress` after each iteration; the fit ends
-        when it returns True.
+        Called with a :class:`~polycomplete.solvers.Progress` after each iteration, with 1/R in
+        place of the smoothing; the fit ends when it returns True.
     scale : {"standard", "sqrt", "range"} or None, default="standard"
         How columns are scaled.
 
@@ -86,22 +81,11 @@ class LADMC(PathCompleter):
     def _remedy(self) -> str:
         return "a smaller rank"
 
-    def _solver(self, shape: tuple[int, int], seed: int) -> Lifting:
-        return Lifting(
+    def _solver(self, shape: tuple[int, int], seed: int) -> RankPath:
+        return RankPath(
             rank=self.rank,
             offset=self.offset,
             max_memory=self.max_memory,
             time_limit=self.time_limit,
             callback=self.callback,
         )
-
-    def _method(self, shape: tuple[int, int], seed: int) -> Method:
-        return cast(Method, SimpleNamespace(fit=partial(self._fit_matrix, seed=seed)))
-
-    def _fit_matrix(self, X: np.ndarray, mask: np.ndarray, seed: int) -> Fitted:
-        scaler = ColumnScaler.fit(X, mask, self.scale)
-        scaled = scaler.apply_observed(X, mask)
-        refuse_unsquarable(scaled, -1.0, 1e152)
-        with blas_threads_for(min(X.shape)):
-            model, result = self._solver(X.shape, seed).solve(scaled, mask, seed)
-        return Fitted(Scaled(scaler, model), scaler.undo(result.X), result, ~result.ambiguous)

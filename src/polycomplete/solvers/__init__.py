@@ -4,8 +4,8 @@ from polycomplete.solvers.adam import AdamPlus
 from polycomplete.solvers.base import PathSolver, Progress, Result, Solver
 from polycomplete.solvers.exact import Exact, GramSolver
 from polycomplete.solvers.kernel_factorization import KernelFactorization
-from polycomplete.solvers.lifting import Lifting
 from polycomplete.solvers.low_rank import AugmentedLagrangian, SoftImpute
+from polycomplete.solvers.rank_path import RankPath
 from polycomplete.solvers.sparse_representation import SelfRepresentation
 
 __all__ = [
@@ -14,9 +14,9 @@ __all__ = [
     "Exact",
     "GramSolver",
     "KernelFactorization",
-    "Lifting",
     "PathSolver",
     "Progress",
+    "RankPath",
     "Result",
     "SelfRepresentation",
     "SoftImpute",

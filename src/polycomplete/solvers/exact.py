@@ -140,7 +140,7 @@ class GramSolver(Solver):
             raise MemoryError(
                 f"The exact problem needs {need / 1e9:.2f} GB for {n_rows} rows{of}, more than the "
                 f"{budget / 1e9:.2f} GB it may take; {self._fitting(budget, n_columns)}, or raise "
-                f"{name}(max_memory=...)."
+                "max_memory."
             )
 
     def _fitting(self, budget: float, n_columns: int) -> str:
@@ -150,7 +150,10 @@ class GramSolver(Solver):
         fits = int(((small**2 + ARRAYS * room / 2) ** 0.5 - small) / (2 * ARRAYS))
         if fits < 2:
             least = self.memory_needed(2, n_columns)
-            return f"no two rows fit, which need {least / 1e9:.2f} GB, so use solver=Landmark()"
+            return (
+                f"no two rows fit, which need {least / 1e9:.2f} GB, so use solver=Landmark(), "
+                "where a method has it"
+            )
         return f"fit on fewer rows (for example X[:{fits}]) and transform the others"
 
 
