@@ -204,11 +204,11 @@ class KFMC(Completer):
             rows = np.flatnonzero(self.row_determined_)
             if len(rows):
                 part = self._part(rows, mask)
-                found = self._learn(matrix[part].astype(np.float64), mask[part])
+                found = self._learn_batch(matrix[part].astype(np.float64), mask[part])
                 self.row_determined_[rows], self.cell_std_[part] = found
             return self  # a batch takes a few steps only, so that there is nothing to warn of
 
-    def _learn(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _learn_batch(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Learn from a batch and the rows in memory; say what is determined, and the deviations."""
         model, memory, seed = cast(SurfaceModel, self.model_), self.memory_, self._seed()
         X = model.scaler.apply_observed(X, mask)
@@ -251,8 +251,8 @@ class KFMC(Completer):
         self.model_ = replace(model, posterior=posterior)
         self.memory_ = Memory(mask[kept], keys[kept], learned)
 
-    def _solve(self, matrix: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        completed = super()._solve(matrix, mask)
+    def _learn(self, matrix: np.ndarray, mask: np.ndarray) -> np.ndarray:
+        completed = super()._learn(matrix, mask)
         if self.model_ is not None:
             seen = mask[:, self._columns][self._has_entries(mask)]
             keys = np.random.default_rng(self._seed()).random(len(seen))
