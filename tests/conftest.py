@@ -28,10 +28,10 @@ QUICK = {
 #: Every kind of completer, in a quick setting. As they come they are fitted in test_methods.py.
 COMPLETERS = {
     "pmc-w": PMC(**QUICK),
-    "pmc-s": PMC(variant="S", **QUICK),
+    "pmc-s": PMC(weights="skip", **QUICK),
     "nlmc": NLMC(**QUICK),
     "vmc-3": VMC(3, **QUICK),
-    "kfmc": methods.get("kfmc", beta=1e-3, random_state=0),
+    "kfmc": methods.get("kfmc", beta=1e-6, random_state=0),
     "ladmc": methods.get("ladmc", rank=7, random_state=0),
     "srmc": methods.get("srmc", smoothing=1e-2, random_state=0),
     "lrmc": methods.get("lrmc", random_state=0),

@@ -56,7 +56,7 @@ REFUSED = {
     "minus infinity": ([[1.0, -np.inf], [3.0, 2.0]], r"row 0, column 1.*replace inf by NaN"),
 }
 WRONG = {
-    "variant": (PMC(variant="X"), 'variant must be "W" or "S", got \'X\''),
+    "weights": (PMC(weights="X"), "weights must be one of .*, got 'X'"),
     "scale": (PMC(scale="log"), "scale must be \"auto\" or one of .*'range'.*, got 'log'"),
     "smoothing word": (PMC(smoothing="fine"), "smoothing must be .*positive number, got 'fine'"),
     "smoothing": (PMC(smoothing=-1.0), r"smoothing must be .*positive number, got -1\.0"),

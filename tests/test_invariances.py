@@ -44,6 +44,8 @@ def test_units_that_are_powers_of_two_change_no_bit_of_standardized_data(fitted,
 
 def test_order_origin_and_precision_do_not_matter(fitted, problem):
     usual, expected = fitted
+    if isinstance(usual, KFMC):
+        pytest.skip("its own test has data that determine its atoms")
     X, rng = problem.X, np.random.default_rng(0)
     rows, columns, spread = rng.permutation(40), rng.permutation(6), np.nanstd(X, axis=0)
 
@@ -52,9 +54,8 @@ def test_order_origin_and_precision_do_not_matter(fitted, problem):
 
     assert_close(answer(X[:, columns]), expected[:, columns], spread[columns])
     assert_close(answer(X + 50.0) - 50.0, expected, spread)
-    if not isinstance(usual, KFMC):  # which begins with some of the rows, and learns a dictionary
-        assert_close(answer(X[rows]), expected[rows], spread)
-        assert_close(answer(X.astype(np.float32)), expected, spread)
+    assert_close(answer(X[rows]), expected[rows], spread)
+    assert_close(answer(X.astype(np.float32)), expected, spread)
 
 
 @pytest.mark.parametrize("scale", ["standard", "sqrt", "range", None])

@@ -43,4 +43,4 @@ def test_skipping_nothing_is_weighing_equally():
 def test_pmc_is_its_parts():
     given = drawn().X
     skip = Completer(penalty=Schatten(0.5, Skip()), **QUICK).fit_transform(given)
-    assert_array_equal(PMC(variant="S", p=0.5, **QUICK).fit_transform(given), skip)
+    assert_array_equal(PMC(weights="skip", p=0.5, **QUICK).fit_transform(given), skip)

@@ -64,7 +64,7 @@ def test_published_settings_complete_a_table(name, problem):
 
 def test_parameters_go_on_top_of_what_makes_the_method():
     given = methods.get("PMC-S", p=0.1)
-    assert (given.variant, given.p) == ("S", 0.1)
+    assert (given.weights, given.p) == ("skip", 0.1)
     assert repr(clone(given)) == repr(given)
 
 
@@ -93,5 +93,6 @@ def test_the_registry_cannot_be_changed_by_accident():
 
 def test_the_paper_skips_as_many_as_there_are_columns(problem):
     X = apply(problem.truth, problem.mask)
-    weights = methods.get("pmc-s-paper").penalty.resolve(X, problem.mask).weights
-    assert weights.s == X.shape[1]
+    paper = methods.get("pmc-s-paper")
+    penalty = paper._penalty(paper.solver).resolve(X, problem.mask)
+    assert (penalty.p, penalty.weights.s) == (0.5, X.shape[1])

@@ -2,59 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import cast
+
 import numpy as np
 
 from polycomplete.kernels import Kernel, Polynomial
 from polycomplete.methods.completer import Completer
-from polycomplete.penalties import Equal, Ramp, Schatten, Skip, Weights
+from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip, Weights
 from polycomplete.solvers import AdamPlus, Exact, Solver
 
 
-class _InFeatureSpace(Completer):
-    """A Schatten-p penalty in feature space, whose weights make the method."""
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        p: float | str = "auto",
-        scale: str | None = "auto",
-        smoothing: float | str = "auto",
-        noise: float | None = None,
-        solver: Solver | None = None,
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = False,
-        n_jobs: int = -1,
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ):
-        self.p = p
-        super().__init__(
-            kernel=kernel,
-            solver=solver,
-            scale=scale,
-            smoothing=smoothing,
-            noise=noise,
-            missing_values=missing_values,
-            add_indicator=add_indicator,
-            keep_empty_features=keep_empty_features,
-            n_jobs=n_jobs,
-            device=device,
-            random_state=random_state,
-            verbose=verbose,
-        )
-
-    def _weights(self) -> Weights:
-        raise NotImplementedError
-
-    def _penalty(self, solver: Solver) -> Schatten:
-        if self.p != "auto":
-            return Schatten(self.p, self._weights())  # type: ignore[arg-type]
-        return Schatten(0.5 if isinstance(solver, AdamPlus) else -0.5, self._weights())
-
-
-class NLMC(_InFeatureSpace):
+@dataclass(eq=False, repr=False)
+class NLMC(Completer):
     """Nonlinear matrix completion: the plain Schatten-p penalty in feature space.
 
     Minimizes R₁(φ(X̂)) = Σ σᵢᵖ(φ(X̂)) = Tr(𝒦(X̂)^(p/2)), eqs. (9) and (12) of [2]_, over the missing
@@ -135,11 +95,26 @@ class NLMC(_InFeatureSpace):
     True
     """
 
-    def _weights(self) -> Weights:
-        return Equal()
+    kernel: Kernel | None = None
+    p: float | str = "auto"
+    scale: str | None = "auto"
+    smoothing: float | str = "auto"
+    noise: float | None = None
+    solver: Solver | None = None
+    missing_values: float = np.nan
+    add_indicator: bool = False
+    keep_empty_features: bool = False
+    n_jobs: int = -1
+    device: str | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
+
+    def _penalty(self, solver: Solver) -> Schatten:
+        return Schatten(_power(self.p, solver), Equal())
 
 
-class PMC(_InFeatureSpace):
+@dataclass(eq=False, repr=False)
+class PMC(Completer):
     """Polynomial matrix completion: penalize the small singular values in feature space most.
 
     Completes data whose rows lie on one or several curved surfaces of low dimension; neither their
@@ -150,11 +125,13 @@ class PMC(_InFeatureSpace):
 
     Parameters
     ----------
-    variant : {"W", "S"}, default="W"
-        "W" weights the singular values in increasing order (PMC-W, the paper's w₂); "S" ignores
-        the largest ones (PMC-S). Their number is estimated from the observed entries; the paper
-        takes the number of columns, which hurts if X itself has a lower rank:
-        ``Completer(penalty=Schatten(0.5, Skip(X.shape[1])))``.
+    weights : {"ramp", "skip", "inverse"} or Weights, default="ramp"
+        Weights of the singular values. "ramp" is the paper's w₂, which penalizes the small ones
+        most (PMC-W); "inverse" is its w₁, :class:`~polycomplete.penalties.Inverse`; "skip" ignores
+        the s largest (PMC-S).
+    s : "auto", "columns" or int, default="auto"
+        Number of singular values that "skip" ignores. "auto" estimates it from the observed
+        entries; the paper takes the number of columns, which hurts if X itself has a lower rank.
     kernel : Kernel, default=None
         Similarity of two rows; None means ``RBF()``.
     p : "auto" or float, default="auto"
@@ -229,48 +206,37 @@ class PMC(_InFeatureSpace):
     True
     """
 
-    def __init__(
-        self,
-        variant: str = "W",
-        kernel: Kernel | None = None,
-        p: float | str = "auto",
-        scale: str | None = "auto",
-        smoothing: float | str = "auto",
-        noise: float | None = None,
-        solver: Solver | None = None,
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = False,
-        n_jobs: int = -1,
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ):
-        self.variant = variant
-        super().__init__(
-            kernel=kernel,
-            p=p,
-            scale=scale,
-            smoothing=smoothing,
-            noise=noise,
-            solver=solver,
-            missing_values=missing_values,
-            add_indicator=add_indicator,
-            keep_empty_features=keep_empty_features,
-            n_jobs=n_jobs,
-            device=device,
-            random_state=random_state,
-            verbose=verbose,
-        )
+    weights: str | Weights = "ramp"
+    s: int | str = "auto"
+    kernel: Kernel | None = None
+    p: float | str = "auto"
+    scale: str | None = "auto"
+    smoothing: float | str = "auto"
+    noise: float | None = None
+    solver: Solver | None = None
+    missing_values: float = np.nan
+    add_indicator: bool = False
+    keep_empty_features: bool = False
+    n_jobs: int = -1
+    device: str | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
+
+    def _penalty(self, solver: Solver) -> Schatten:
+        return Schatten(_power(self.p, solver), self._weights())
 
     def _weights(self) -> Weights:
-        if self.variant == "W":
-            return Ramp()
-        if self.variant == "S":
-            return Skip("auto")
-        raise ValueError(f'variant must be "W" or "S", got {self.variant!r}.')
+        if isinstance(self.weights, Weights):
+            return self.weights
+        rules = {"ramp": Ramp(), "skip": Skip(self.s), "inverse": Inverse()}
+        if self.weights not in rules:
+            raise ValueError(
+                f"weights must be one of {list(rules)} or a Weights object, got {self.weights!r}."
+            )
+        return rules[self.weights]
 
 
+@dataclass(eq=False, repr=False)
 class VMC(Completer):
     """Variety-based matrix completion: rows that satisfy polynomial equations of low degree.
 
@@ -356,39 +322,20 @@ class VMC(Completer):
     True
     """
 
-    def __init__(
-        self,
-        degree: int = 2,
-        offset: float = 10.0,
-        p: float = 0.5,
-        scale: str | None = "auto",
-        smoothing: float | str = "auto",
-        noise: float | None = None,
-        solver: Solver | None = None,
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = False,
-        n_jobs: int = -1,
-        device: str | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ):
-        self.degree = degree
-        self.offset = offset
-        self.p = p
-        super().__init__(
-            solver=solver,
-            scale=scale,
-            smoothing=smoothing,
-            noise=noise,
-            missing_values=missing_values,
-            add_indicator=add_indicator,
-            keep_empty_features=keep_empty_features,
-            n_jobs=n_jobs,
-            device=device,
-            random_state=random_state,
-            verbose=verbose,
-        )
+    degree: int = 2
+    offset: float = 10.0
+    p: float = 0.5
+    scale: str | None = "auto"
+    smoothing: float | str = "auto"
+    noise: float | None = None
+    solver: Solver | None = None
+    missing_values: float = np.nan
+    add_indicator: bool = False
+    keep_empty_features: bool = False
+    n_jobs: int = -1
+    device: str | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def _kernel(self) -> Kernel:
         return Polynomial(self.degree, self.offset, relative=True)
@@ -398,3 +345,10 @@ class VMC(Completer):
 
     def _penalty(self, solver: Solver) -> Schatten:
         return Schatten(self.p, Equal())
+
+
+def _power(p: float | str, solver: Solver) -> float:
+    """Return the power of the penalty: by default −½, or the paper's ½ with its algorithm."""
+    if p == "auto":
+        return 0.5 if isinstance(solver, AdamPlus) else -0.5
+    return cast(float, p)  # Schatten refuses what is no number

@@ -37,6 +37,7 @@ class Memory:
     learned: int
 
 
+@dataclass(eq=False, repr=False)
 class KFMC(Completer):
     """Kernelized factorization: every row is explained by a few atoms in feature space.
 
@@ -129,45 +130,24 @@ class KFMC(Completer):
     True
     """
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        n_atoms: int | str = "auto",
-        beta: float | str = "auto",
-        max_iter: int = 400,
-        tol: float = 2e-3,
-        max_samples: int = 2000,
-        memory: int = 500,
-        time_limit: float | None = None,
-        callback: Callback | None = None,
-        scale: str | None = "standard",
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = False,
-        n_jobs: int = -1,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ):
-        self.n_atoms = n_atoms
-        self.beta = beta
-        self.max_iter = max_iter
-        self.tol = tol
-        self.max_samples = max_samples
-        self.memory = memory
-        self.time_limit = time_limit
-        self.callback = callback
-        super().__init__(
-            kernel=kernel,
-            scale=scale,
-            missing_values=missing_values,
-            add_indicator=add_indicator,
-            keep_empty_features=keep_empty_features,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
+    kernel: Kernel | None = None
+    n_atoms: int | str = "auto"
+    beta: float | str = "auto"
+    max_iter: int = 400
+    tol: float = 2e-3
+    max_samples: int = 2000
+    memory: int = 500
+    time_limit: float | None = None
+    callback: Callback | None = None
+    scale: str | None = "standard"
+    missing_values: float = np.nan
+    add_indicator: bool = False
+    keep_empty_features: bool = False
+    n_jobs: int = -1
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
-    memory_: Memory
+    smoothing, noise, device = "auto", None, None  # no parameters of this method
 
     def partial_fit(self, X: Any, y: object = None) -> Self:
         """Learn from a batch of rows, after those that came before.

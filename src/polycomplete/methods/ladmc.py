@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from polycomplete.methods.base import PathCompleter
@@ -9,6 +11,7 @@ from polycomplete.solvers import RankPath
 from polycomplete.solvers.base import Callback
 
 
+@dataclass(eq=False, repr=False)
 class LADMC(PathCompleter):
     """Low algebraic dimension matrix completion: low rank of the products of two entries.
 
@@ -86,33 +89,17 @@ class LADMC(PathCompleter):
     True
     """
 
-    def __init__(
-        self,
-        rank: int | str = "auto",
-        offset: float = 1.0,
-        max_memory: float | None = None,
-        time_limit: float | None = None,
-        callback: Callback | None = None,
-        scale: str | None = "standard",
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ):
-        self.rank = rank
-        self.offset = offset
-        self.max_memory = max_memory
-        self.time_limit = time_limit
-        self.callback = callback
-        super().__init__(
-            scale=scale,
-            missing_values=missing_values,
-            add_indicator=add_indicator,
-            keep_empty_features=keep_empty_features,
-            random_state=random_state,
-            verbose=verbose,
-        )
+    rank: int | str = "auto"
+    offset: float = 1.0
+    max_memory: float | None = None
+    time_limit: float | None = None
+    callback: Callback | None = None
+    scale: str | None = "standard"
+    missing_values: float = np.nan
+    add_indicator: bool = False
+    keep_empty_features: bool = False
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     @property
     def _remedy(self) -> str:

@@ -11,13 +11,11 @@ from typing import Any
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.impute import KNNImputer, SimpleImputer
 
-from polycomplete.methods.completer import Completer
 from polycomplete.methods.feature_space import NLMC, PMC, VMC
 from polycomplete.methods.kfmc import KFMC
 from polycomplete.methods.ladmc import LADMC
 from polycomplete.methods.lrmc import LRMC
 from polycomplete.methods.srmc import SRMC
-from polycomplete.penalties import Schatten, Skip
 from polycomplete.solvers import AdamPlus
 
 
@@ -105,8 +103,8 @@ MISS_FOREST = (
 PUBLISHED = {"solver": AdamPlus(), "scale": None}
 
 _ENTRIES = [
-    Method("pmc-w", "PMC-W", PMC, PMC_2020, {"variant": "W"}),
-    Method("pmc-s", "PMC-S", PMC, PMC_2020, {"variant": "S"}),
+    Method("pmc-w", "PMC-W", PMC, PMC_2020),
+    Method("pmc-s", "PMC-S", PMC, PMC_2020, {"weights": "skip"}),
     Method("nlmc", "NLMC", NLMC, NLMC_2018),
     Method("vmc-2", "VMC-2", VMC, VMC_2017, {"degree": 2}),
     Method("vmc-3", "VMC-3", VMC, VMC_2017, {"degree": 3}),
@@ -115,8 +113,8 @@ _ENTRIES = [
     Method("srmc", "SRMC", SRMC, SRMC_2017),
     Method("lrmc", "LRMC", LRMC, LRMC_2009),
     Method("pmc-w-paper", "PMC-W (paper)", PMC, PMC_2020, PUBLISHED, "published"),
-    Method("pmc-s-paper", "PMC-S (paper)", Completer, PMC_2020,
-           PUBLISHED | {"penalty": Schatten(0.5, Skip("columns"))}, "published"),
+    Method("pmc-s-paper", "PMC-S (paper)", PMC, PMC_2020,
+           PUBLISHED | {"weights": "skip", "s": "columns"}, "published"),
     Method("nlmc-paper", "NLMC (paper)", NLMC, NLMC_2018, PUBLISHED, "published"),
     Method("lrmc-paper", "LRMC (paper)", LRMC, LRMC_2009, {"scale": None}, "published"),
     Method("mean", "mean", SimpleImputer, SCIKIT_LEARN, kind="baseline"),
@@ -171,7 +169,7 @@ def get(name: str, **params: Any) -> Any:
     >>> get("knn", n_neighbors=3)
     KNNImputer(n_neighbors=3)
     >>> get("PMC-S")
-    PMC(variant='S')
+    PMC(weights='skip')
     """
     entry = METHODS.get(str(name).lower())
     if entry is None:
