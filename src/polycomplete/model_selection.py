@@ -14,6 +14,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from scipy.special import ndtri
 
 from polycomplete import masks
 from polycomplete.rows import NARROWEST, Completion
@@ -37,8 +38,8 @@ SLACK = 0.01
 WELL = 0.05
 #: Data are noisy whose lowest error is larger than this.
 ROUGH = 0.3
-#: Shares of a Gaussian, and within how many standard deviations they are.
-WITHIN = {0.6827: 1.0, 0.9: 1.645}
+#: Share of the held-out entries by which deviations are calibrated.
+COVERED = 0.95
 #: The quantile of the errors that "most" stands for: a few rows may be in the wrong place.
 MOST = 0.8
 #: A larger share of rows that ran away on the path is no accident.
@@ -237,16 +238,15 @@ def choice_of(errors: dict[float, float], mosts: dict[float, float] | None = Non
 
 
 def calibration(errors: np.ndarray, deviations: np.ndarray) -> float:
-    """Return the factor that makes deviations fit the errors as those of a Gaussian would.
+    """Return the factor that brings 95 % of the errors within 1.96 deviations, as of a Gaussian.
 
-    It is the geometric mean of what brings 68 % of the errors within one deviation and 90 % within
-    1.645: errors have longer tails than a Gaussian, and one factor cannot do both.
+    Errors have longer tails than a Gaussian: more than 68 % of them lie within one deviation then.
     """
     usable = (deviations > 0) & np.isfinite(errors)
     if not usable.any():
         return 1.0
-    ratios = np.quantile(np.abs(errors[usable]) / deviations[usable], list(WITHIN))
-    return float(np.sqrt(np.prod(ratios / list(WITHIN.values())))) or 1.0
+    ratio = np.quantile(np.abs(errors[usable]) / deviations[usable], COVERED)
+    return float(ratio / ndtri((1 + COVERED) / 2)) or 1.0
 
 
 def together(choices: list[Choice]) -> Choice:
@@ -294,7 +294,7 @@ class Trial(NamedTuple):
         return HeldOut(self.rows[rows], columns, truth, completed, deviation)
 
 
-Read = Callable[[float, bool], Completion]  # given Posterior.factor and Posterior.sharp
+Read = Callable[[float], Completion]  # given the factor of the posterior
 
 
 class Selection(NamedTuple):
@@ -313,26 +313,16 @@ class Selection(NamedTuple):
 
     def calibrate(
         self, X: np.ndarray, reading: Callable[[Trial], Read]
-    ) -> tuple[float, bool, HeldOut | None]:
-        """Return factor and sharpness of the posterior that fit held-out entries, and these."""
+    ) -> tuple[float, HeldOut | None]:
+        """Return the factor of the posterior that fits held-out entries, and these."""
         if not self.trials:
-            return 1.0, False, None
-        reads = [reading(trial) for trial in self.trials]
-
-        def read(factor: float, sharp: bool) -> HeldOut:
-            held = self.held_out(X, (read(factor, sharp) for read in reads))
-            assert held is not None
-            return held
-
-        factor = 1.0
+            return 1.0, None
+        reads, factor = [reading(trial) for trial in self.trials], 1.0
         for _ in range(2):  # deviations are bounded: they follow slowly
-            held = read(factor, False)
+            held = self.held_out(X, (read(factor) for read in reads))
+            assert held is not None
             factor *= calibration(held.completed - held.truth, held.deviation)
-        both = {sharp: read(factor, sharp) for sharp in (False, True)}
-        unit = self.trials[0].scaler.scale
-        off = {s: np.abs(h.completed - h.truth) / unit[h.columns] for s, h in both.items()}
-        sharp = _mean_error(off[True]) < _mean_error(off[False])
-        return factor, sharp, both[sharp]
+        return factor, self.held_out(X, (read(factor) for read in reads))
 
 
 @dataclass(frozen=True)

@@ -205,11 +205,11 @@ class Surface:
             scaler = ColumnScaler.fit(X, mask, chosen.scale, self.groups)
             Z = scaler.apply_observed(X, mask)
             problem, result, smoothing = here.minimize(Z, mask, chosen, started)
-            factor, sharp, held_out = chosen.calibrate(X, partial(here.read, problem, smoothing))
-            found = here.out_of_sample(problem, result.X, smoothing, factor, sharp)
+            factor, held_out = chosen.calibrate(X, partial(here.read, problem, smoothing))
+            found = here.out_of_sample(problem, result.X, smoothing, factor)
             rows = found.rows if self.solver.blend and self.noise is None else result.X
             posterior = self.solver.learn(problem, rows, smoothing)
-        posterior = replace(posterior, factor=factor, sharp=sharp, packing=EVEN)
+        posterior = replace(posterior, factor=factor, packing=EVEN)
         return Fitted(
             model=SurfaceModel(scaler, posterior, smoothing, self.resources),
             completed=scaler.undo(rows),
@@ -242,12 +242,12 @@ class Surface:
         return replace(problem, kernel=result.kernel or problem.kernel), result, smoothing
 
     def out_of_sample(
-        self, problem: Problem, X: np.ndarray, smoothing: float, factor: float, sharp: bool
+        self, problem: Problem, X: np.ndarray, smoothing: float, factor: float
     ) -> Completion:
         """Complete jointly completed rows, each by a model without it."""
         whole, mask = Completion.blank(X), problem.mask
         for rows, posterior, exclude in self.solver.without(problem, X, smoothing):
-            found = replace(posterior, factor=factor, sharp=sharp).complete(
+            found = replace(posterior, factor=factor).complete(
                 X[rows], mask[rows], exclude=exclude, joint=True, run=self.resources.mapping
             )
             whole.store(rows, found)
@@ -258,6 +258,8 @@ class Surface:
         visible, X = trial.visible, trial.found
         posed = self.pose(np.where(visible, X, 0.0), visible)
         posed, parts = replace(posed, kernel=problem.kernel), []
+        if smoothing < self.solver.path_end:  # the deviations will be those at this smoothing
+            X = self.solver.refine(posed, X, smoothing)
         for fold, posterior, exclude in self.solver.without(posed, X, smoothing):
             inside = np.flatnonzero(np.isin(fold, trial.judged))
             some, own = fold[inside], None if exclude is None else exclude[inside]
@@ -265,12 +267,11 @@ class Surface:
                 minima = posterior.minima(X[some], visible[some], exclude=own, joint=True)
                 parts.append((some, posterior, minima, own))
 
-        def read(factor: float, sharp: bool) -> Completion:
+        def read(factor: float) -> Completion:
             whole = Completion.blank(X)
             for some, posterior, minima, own in parts:
-                at = replace(posterior, factor=factor, sharp=sharp)
-                found = at.read(minima, visible[some], exclude=own)
-                whole.store(some, found)
+                at = replace(posterior, factor=factor)
+                whole.store(some, at.read(minima, visible[some], exclude=own))
             return whole
 
         return read

@@ -12,7 +12,7 @@ from polycomplete._devices import Array, Device
 from polycomplete._resources import Resources, Run
 from polycomplete.kernels import Kernel
 from polycomplete.penalties import Schatten
-from polycomplete.rows import PLAIN, Posterior, RowEnergy, pivots, spreads
+from polycomplete.rows import PLAIN, Posterior, RowEnergy, pivots
 
 CANDIDATES = 3  # rows that are drawn for each landmark; the landmarks are the pivots among them
 FEWEST, MOST = 100, 400  # landmarks
@@ -247,5 +247,4 @@ class LandmarkProblem:
         """Return what some of the completed rows show, with as many landmarks as they need."""
         gamma, X, mask = self.gamma(smoothing), X[rows], self.mask[rows]
         energy = self.enough(X, gamma, np.random.default_rng(self.seed), rows).energy(gamma)
-        usual = max(float(np.median(energy.value(X))), gamma)
-        return Posterior(energy, X, spreads(X, mask), usual, packing=PLAIN)
+        return Posterior.learned(energy, X, mask, energy.value(X))

@@ -90,7 +90,7 @@ class Completer(BlockCompleter):
         The solver used.
     cell_std_ : ndarray of shape (n_samples, n_features)
         Estimated standard deviation of each completed cell, 0 where observed: from the curvature
-        of the row's energy, scaled so that 68 % of the entries that "auto" hid lie within it. A
+        of the row's energy, scaled so that 95 % of the entries that "auto" hid lie within 1.96. A
         first estimate; in very wide rows one number for all holes, in the units of the scaled
         columns. NaN in columns without any observed entry.
     scale_ : str or None

@@ -2,11 +2,11 @@
 
 With T the usual energy of a row, a row may be anywhere where its energy is not much above. From a
 few starts Levenberg–Marquardt finds the minima x_k of ``U = E + T/2 |(x − mean of starts)/5s|²``, s
-the spreads of the columns. Each is a Gaussian of covariance ``(H_k/(f² T_row) + 1/(2s)²)⁻¹`` and
-weight ``exp(−(U_k − min U)/(3 max(1, f²) T_row))``, where ``T_row = T + min E``: a row off the
-surface is hotter. Completion and standard deviation are those of the mixture; a row is determined
-if its deviations are small beside the spreads. Two things are chosen on held-out entries: f, and
-whether a small f² counts in the weights of the mean.
+the spreads of the columns. At the temperature ``f² T_row`` each is a Gaussian of covariance
+``(H_k/(f² T_row) + 1/(2s)²)⁻¹`` and weight ``exp(−(U_k − min U)/(f² T_row))``, where
+``T_row = T + min E``: a row off the surface is hotter. Completion and standard deviation are those
+of the mixture; a row is determined if its deviations are small beside the spreads. The factor f is
+calibrated on held-out entries.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import NamedTuple, Self
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from polycomplete._devices import Array, median
+from polycomplete._devices import ROUNDING, Array, median
 from polycomplete._resources import Run
 from polycomplete.rows.energy import RowEnergy
-from polycomplete.rows.steps import EVEN, EVEN_ROWS, Block, Holes, Packing, Prior, settle
+from polycomplete.rows.steps import EVEN, EVEN_ROWS, PLAIN, Block, Holes, Packing, Prior, settle
 
 STARTS = 10  # neighbors from which minima are looked for
 DETERMINED = 0.3  # of the spreads: a row with a smaller deviation is determined
@@ -29,7 +29,6 @@ STEPS = (3, 2, 3)  # of Levenberg–Marquardt; rows that came to rest leave in b
 EASY = 1e-3  # their first damping
 GAIN = 0.01  # of T: differences of the energy that mean nothing
 PRIOR, LOOSEST = 5.0, 2.0  # spreads: width of the prior of the starts, and largest deviation
-FLAT = 3.0  # of T_row: temperature of the weights
 NARROWEST = 1e-6  # of the largest spread: columns that vary less count as if they varied so much
 WIDE = 128  # holes from which on a row has no matrix: its deviations follow from the metric alone
 
@@ -105,9 +104,7 @@ class Posterior:
     usual : float
         T, the usual energy of a row.
     factor : float
-        f: deviations are so many times larger than the curvature says.
-    sharp : bool
-        Whether f² counts in the weights of the mean where it is below 1.
+        f: deviations are larger than the curvature says by this factor.
     packing : Packing
         How rows are put into blocks.
     """
@@ -117,8 +114,14 @@ class Posterior:
     spread: Array
     usual: float
     factor: float = 1.0
-    sharp: bool = False
     packing: Packing = EVEN
+
+    @classmethod
+    def learned(cls, energy: RowEnergy, X: Array, mask: Array, energies: Array) -> Self:
+        """Return what completed rows show of others; T is the median of the rows' energies."""
+        rounding = ROUNDING * float(np.max(energy.kernel.diagonal(X)))
+        usual = max(float(np.median(energies)), rounding)
+        return cls(energy, X, spreads(X, mask), usual, packing=PLAIN)
 
     def on(self, put: Callable[[Array], Array], packing: Packing) -> Self:
         """Return it with its arrays elsewhere."""
@@ -217,7 +220,8 @@ class Posterior:
         """Read the minima of each row as a mixture."""
         xp, lowest = array_namespace(mask), found.lowest()
         heat = self.usual + lowest
-        variance = self._variances(found, mask, heat, exclude, run)
+        temperature = self.factor**2 * heat
+        variance = self._variances(found, mask, temperature, exclude, run)
         first = found.table[:, 0]
         x, v = xp.take(found.rows, first, axis=0), xp.take(variance, first, axis=0)
         holes = xp.astype(~mask, x.dtype)
@@ -228,50 +232,62 @@ class Posterior:
             x = xp.where(((found.cost <= heat) & (away <= 1))[:, None], found.joint, x)
         several = xp.nonzero(xp.any(found.table[:, 1:] >= 0, axis=1))[0]
         if several.shape[0]:
-            x[several, :], v[several, :] = self._mix(found, variance, heat, x, count, several)
+            mixed = self._mix(found, variance, temperature, x, count, several)
+            x[several, :], v[several, :] = mixed
         std = xp.sqrt(v) * holes
         off = xp.sum((std / self.spread) ** 2, axis=1) / count
         return Completion(x, std, lowest, off < DETERMINED**2)
 
     def _variances(
-        self, found: Minima, mask: Array, heat: Array, exclude: Array | None, run: Run
+        self, found: Minima, mask: Array, temperature: Array, exclude: Array | None, run: Run
     ) -> Array:
         """Return the diagonals of the covariances at the minima, zero where observed."""
         xp = array_namespace(mask)
         out, holes = xp.zeros_like(found.rows), Holes(xp.take(mask, found.of, axis=0), self.packing)
-        budget = self.factor**2 * xp.take(heat, found.of)
+        each = xp.take(temperature, found.of)
         own = None if exclude is None else xp.take(exclude, found.of)
 
         def work(block: Block) -> Array:
             mine = None if own is None else xp.take(own, block.rows)
             rows = xp.take(found.rows, block.rows, axis=0)
-            return self._variance(rows, block, xp.take(budget, block.rows), mine)
+            return self._variance(rows, block, xp.take(each, block.rows), mine)
 
         for block, v in zip(holes.blocks, run(work, holes.blocks), strict=True):
             out[block.rows, :] = block.fill(v, xp.take(out, block.rows, axis=0))
         return out
 
-    def _variance(self, rows: Array, block: Block, budget: Array, exclude: Array | None) -> Array:
+    def _variance(
+        self, rows: Array, block: Block, temperature: Array, exclude: Array | None
+    ) -> Array:
+        """Return the same for the holes of a block."""
         xp, flat = array_namespace(rows), _flat(block.columns)
         most = LOOSEST * xp.reshape(xp.take(self.spread, flat), block.columns.shape)
         if block.n_holes > WIDE:
             a = xp.clip(self.energy.kernel.metric(rows)[0], self.energy.least, None)
-            return 1 / ((2 * a / budget)[:, None] + most**-2)
+            return 1 / ((2 * a / temperature)[:, None] + most**-2)
         here = self.energy.expand(rows, block.columns, exclude)
         # In units of the largest deviations; a padded entry keeps to itself.
         H = here.hessian(block.padding, 0.0) * most[:, :, None] * most[:, None, :]
         at = xp.arange(block.n_holes, device=device(rows))
-        H /= budget[:, None, None]
+        H /= temperature[:, None, None]
         H[:, at, at] += 1.0
         v = xp.linalg.diagonal(xp.linalg.inv(H))
         return most**2 * xp.where((v > 0) & (v < 1), v, 1.0)  # else rounding
 
     def _mix(
-        self, found: Minima, variance: Array, heat: Array, best: Array, count: Array, some: Array
+        self,
+        found: Minima,
+        variance: Array,
+        temperature: Array,
+        best: Array,
+        count: Array,
+        some: Array,
     ) -> tuple[Array, Array]:
         """Return mean and variance of the mixtures of some rows."""
         xp = array_namespace(best)
-        table, heat, count = (xp.take(A, some, axis=0) for A in (found.table, heat, count))
+        table, temperature, count = (
+            xp.take(A, some, axis=0) for A in (found.table, temperature, count)
+        )
         flat, shape = _flat(xp.clip(table, 0, None)), (*table.shape, best.shape[1])
         x = xp.reshape(xp.take(found.rows, flat, axis=0), shape)
         v = xp.reshape(xp.take(variance, flat, axis=0), shape)
@@ -286,19 +302,11 @@ class Posterior:
             kept.append(new)
         U = xp.where(xp.stack(kept, axis=1), U, xp.inf)
         x[:, 0, :] = xp.take(best, some, axis=0)
-        # Deviations never take a row for colder than its energy says: a second place with as low
-        # an energy is not ruled out by the calibration.
-        U, best = (U - xp.min(U, axis=1)[:, None]) / (FLAT * heat)[:, None], x[:, :1, :]
-        wide = max(self.factor**2, 1.0)
-        w, own = (_shares(xp.exp(-U / by)) for by in (wide, self.factor**2 if self.sharp else wide))
+        w = xp.exp((xp.min(U, axis=1)[:, None] - U) / temperature[:, None])
+        w = (w / xp.sum(w, axis=1)[:, None])[:, :, None]
         # The mean of equal numbers may differ from them in the last bit: observed entries stay.
-        mean = best[:, 0, :] + xp.sum(own * (x - best), axis=1)
+        mean = x[:, 0, :] + xp.sum(w * (x - x[:, :1, :]), axis=1)
         return mean, xp.sum(w * (v + (x - mean[:, None, :]) ** 2), axis=1)
-
-
-def _shares(w: Array) -> Array:
-    """Return weights of rows (n, k) as shares of one, (n, k, 1)."""
-    return (w / array_namespace(w).sum(w, axis=1)[:, None])[:, :, None]
 
 
 def spreads(X: Array, mask: Array | None = None) -> Array:

@@ -247,6 +247,10 @@ class Solver(BaseEstimator):
         """
         raise NotImplementedError
 
+    def refine(self, problem: Any, X: np.ndarray, smoothing: float) -> np.ndarray:
+        """Return a completion from the end of the path, brought nearer to a finer smoothing."""
+        return X
+
     def pose(
         self,
         X: np.ndarray,

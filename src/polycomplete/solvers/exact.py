@@ -114,10 +114,10 @@ class GramSolver(Solver):
         """Yield all rows: each can be left out of what all of them show."""
         every, gamma = np.arange(len(X)), smoothing * problem.unit
         energy = row_energy(problem.kernel, X, gamma)
-        usual = max(float(np.median(energy.left_out(X))), gamma)
+        posterior = Posterior.learned(energy, X, problem.mask, energy.left_out(X))
         if not in_place:
-            energy = replace(energy, own=None)
-        yield every, Posterior(energy, X, spreads(X, problem.mask), usual, packing=PLAIN), every
+            posterior = replace(posterior, energy=replace(energy, own=None))
+        yield every, posterior, every
 
     def memory_needed(self, n_rows: int, n_columns: int, n_features: int | None = None) -> int:
         """Return the bytes a solve takes at its peak, on the Gram matrix or on features."""
@@ -271,6 +271,14 @@ class Exact(GramSolver):
         except Stopped:
             pass
         yield smoothing, run.problem.unpack(run.z)
+
+    def refine(self, problem: ExactProblem, X: np.ndarray, smoothing: float) -> np.ndarray:
+        """Take the steps of one stage from a completion near a smoothing."""
+        quick = copy(self)
+        quick.time_limit = quick.callback = None
+        run = _Run(quick, problem, X)
+        run.stage(smoothing)
+        return run.problem.unpack(run.z)
 
     def solve(
         self, problem: ExactProblem, smoothing: float, init: np.ndarray | None = None
