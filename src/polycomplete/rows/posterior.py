@@ -6,7 +6,7 @@ the spreads of the columns. At the temperature ``f² T_row`` each is a Gaussian 
 ``(H_k/(f² T_row) + 1/(2s)²)⁻¹`` and weight ``exp(−(U_k − min U)/(f² T_row))``, where
 ``T_row = T + min E``: a row off the surface is hotter. Completion and standard deviation are those
 of the mixture; a row is determined if its deviations are small beside the spreads. The factor f is
-calibrated on held-out entries.
+calibrated on held-out entries; the deviation between places is that at f = 1, where f is smaller.
 """
 
 from __future__ import annotations
@@ -302,11 +302,18 @@ class Posterior:
             kept.append(new)
         U = xp.where(xp.stack(kept, axis=1), U, xp.inf)
         x[:, 0, :] = xp.take(best, some, axis=0)
-        w = xp.exp((xp.min(U, axis=1)[:, None] - U) / temperature[:, None])
-        w = (w / xp.sum(w, axis=1)[:, None])[:, :, None]
+        U = (U - xp.min(U, axis=1)[:, None]) / temperature[:, None]
         # The mean of equal numbers may differ from them in the last bit: observed entries stay.
-        mean = x[:, 0, :] + xp.sum(w * (x - x[:, :1, :]), axis=1)
+        mean = x[:, 0, :] + xp.sum(_shares(xp.exp(-U)) * (x - x[:, :1, :]), axis=1)
+        # Deviations never take a row for colder than its energy says: a second place with as low
+        # an energy is not ruled out by the calibration.
+        w = _shares(xp.exp(-U * min(self.factor**2, 1.0)))
         return mean, xp.sum(w * (v + (x - mean[:, None, :]) ** 2), axis=1)
+
+
+def _shares(w: Array) -> Array:
+    """Return weights of rows (n, k) as shares of one, (n, k, 1)."""
+    return (w / array_namespace(w).sum(w, axis=1)[:, None])[:, :, None]
 
 
 def spreads(X: Array, mask: Array | None = None) -> Array:
