@@ -25,7 +25,7 @@ from polycomplete import (
 from polycomplete import _resources as resources_module
 from polycomplete._devices import Device
 from polycomplete._resources import Resources
-from polycomplete.landmarks.problem import Spectrum, moments, whiten
+from polycomplete.landmarks.problem import FeatureSpectrum, moments, whiten
 from polycomplete.rows import Holes, RowEnergy, learn, settle
 from polycomplete.rows import steps as steps_module
 from polycomplete.solvers.problem import ExactProblem
@@ -59,7 +59,9 @@ def every(X):
 def spectrum_of(kernel, L, X, penalty=None, weights=None):
     features = whiten(kernel, L)
     weights = np.ones(len(X)) if weights is None else weights
-    return Spectrum(features, moments(features, X, weights), penalty or Schatten(-0.5, Equal()))
+    return FeatureSpectrum(
+        features, moments(features, X, weights), penalty or Schatten(-0.5, Equal())
+    )
 
 
 # The exact limit

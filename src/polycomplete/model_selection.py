@@ -24,12 +24,13 @@ logger = logging.getLogger("polycomplete")
 
 #: Share of the observed entries that is held out.
 SHARE = 0.1
-#: Minimum number of held-out entries, and on noisy data; small tables repeat the holdout, but not
-#: more often than MOST_DRAWS.
-ENOUGH, CERTAIN, MOST_DRAWS = 100, 300, 8
-#: Fewer held-out entries tell nothing.
+#: Minimum number of held-out entries; small tables repeat the holdout, but not more often than this.
+ENOUGH, MOST_DRAWS = 100, 8
+#: The same on noisy data.
+CERTAIN = 3 * ENOUGH
+#: With fewer held-out entries nothing is chosen.
 TOO_FEW = 20
-#: The smoothing where there is too little to judge: rather too smooth than too rough.
+#: The smoothing where nothing is chosen: rather too smooth than too rough.
 CAUTIOUS = 1e-2
 #: Within this of the lowest error values are as good as each other. On data with little noise the
 #: finest of them wins, which follows the data most closely; on others the coarsest.
@@ -40,21 +41,21 @@ WELL = 0.05
 ROUGH = 0.3
 #: Share of the held-out entries by which deviations are calibrated.
 COVERED = 0.95
-#: The quantile of the errors that "most" stands for: a few rows may be in the wrong place.
+#: The quantile of the errors that "most" stands for: a few rows may be stuck.
 MOST = 0.8
-#: A larger share of rows that ran away on the path is no accident.
+#: Largest share of runaway rows that are left out as accidents.
 ACCIDENTS = 0.02
-#: Of the observed range of a column: farther outside, a row ran away.
+#: Of the observed range of a column: a row completed farther outside is a runaway.
 OUTSIDE = 0.5
-#: Rows that are enough to calibrate deviations by.
+#: Maximum number of rows by which deviations are calibrated.
 JUDGED = 500
-#: A path that has come this far above its lowest error is not followed further.
+#: A path is followed until its error is above its lowest by this factor.
 GIVE_UP = 1.05
 #: Spreads of the columns that differ by less than this factor need no choice of scale.
 SIMILAR = 10.0
 
 
-class PathSolver(Protocol):
+class SupportsPath(Protocol):
     """What can be chosen for: something that completes scaled rows along a path.
 
     Its values fall from coarse to fine: a smoothing, a threshold, one over a rank.
@@ -166,7 +167,7 @@ def held_out_error(
     """Return the error on hidden entries, in units of each column's spread.
 
     It is the geometric mean of the mean absolute and the root mean squared error. By the squared
-    error alone a handful of rows that went astray would decide for all the others, by the
+    error alone a handful of runaway rows would decide for all others, by the
     absolute error alone many small gains would outweigh a few large losses.
     """
     return _mean_error(_errors(X, completed, hidden, unit, groups))
@@ -331,7 +332,7 @@ class Search:
 
     Attributes
     ----------
-    solver : PathSolver
+    solver : SupportsPath
         Completes scaled rows.
     scale : str or None
         "auto" where it is to be chosen.
@@ -341,7 +342,7 @@ class Search:
         Columns with the same number are held out together.
     """
 
-    solver: PathSolver
+    solver: SupportsPath
     scale: str | None
     seed: int
     groups: np.ndarray | None = None

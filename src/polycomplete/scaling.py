@@ -111,7 +111,7 @@ class ColumnScaler:
         return (X - self.centre) / self.scale
 
     def apply_observed(self, X: Array, mask: Array) -> Array:
-        """Return the scaled observed entries, with zeros in the holes, whatever stands there."""
+        """Return the scaled observed entries, with zeros in the holes."""
         xp = array_namespace(X)
         return xp.where(mask, self.apply(xp.where(mask, X, self.centre)), 0.0)
 

@@ -23,14 +23,12 @@ from polycomplete.model_selection import HeldOut, Read, Search, Selection, Trial
 from polycomplete.penalties import Schatten
 from polycomplete.rows import EVEN, EVEN_ROWS, Completion, Packing, Posterior
 from polycomplete.scaling import ColumnScaler, refuse_unsquarable
-from polycomplete.solvers import Result, Solver
+from polycomplete.solvers import Problem, Result, Solver
 from polycomplete.solvers.base import with_time_left
-
-Problem = Any  # what a solver poses
 
 
 class Model(Protocol):
-    """What a fit learned: it completes further rows, each independently."""
+    """What a fit learned; completes further rows, each independently."""
 
     def complete(self, X: np.ndarray, mask: np.ndarray) -> Any:
         """Return the completed rows first, then what is known of them."""
@@ -239,7 +237,7 @@ class Surface:
         result = with_time_left(self.solver, started).solve(problem, smoothing, chosen.init)
         if result.stop in ("time_limit", "callback") and result.smoothings:
             smoothing = result.smoothings[-1]  # as far as it came
-        return replace(problem, kernel=result.kernel or problem.kernel), result, smoothing
+        return problem.with_kernel(result.kernel or problem.kernel), result, smoothing
 
     def out_of_sample(
         self, problem: Problem, X: np.ndarray, smoothing: float, factor: float
@@ -257,7 +255,7 @@ class Surface:
         """Return how held-out entries are completed by models of their trial, given a factor."""
         visible, X = trial.visible, trial.found
         posed = self.pose(np.where(visible, X, 0.0), visible)
-        posed, parts = replace(posed, kernel=problem.kernel), []
+        posed, parts = posed.with_kernel(problem.kernel), []
         if smoothing < self.solver.path_end:  # the deviations will be those at this smoothing
             X = self.solver.refine(posed, X, smoothing)
         for fold, posterior, exclude in self.solver.without(posed, X, smoothing):

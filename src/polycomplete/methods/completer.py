@@ -169,8 +169,8 @@ class Completer(BlockCompleter):
 
     @property
     def _remedy(self) -> str:
-        limit = "rounds" if isinstance(self.solver_, Exact) else "max_iter"
-        return f"more (solver={type(self.solver_).__name__}({limit}=...)) or a larger smoothing"
+        solver = self.solver_
+        return f"more (solver={type(solver).__name__}({solver.limit}=...)) or a larger smoothing"
 
     def _method(self, shape: tuple[int, int], seed: int) -> Surface:
         surface = self._surface(seed, shape[0], self._groups)
@@ -220,7 +220,7 @@ class Completer(BlockCompleter):
 
         Minus the row's energy, which is its squared distance from the surface in feature space, in
         units of the usual energy of a training row: about −1 for a row like those, −1000 for one
-        that has no business here. Rows with holes are completed first.
+        far off. Rows with holes are completed first.
 
         Parameters
         ----------
@@ -265,9 +265,9 @@ class Completer(BlockCompleter):
 
     def _resources(self, solver: Solver) -> Resources:
         """Return where rows are worked on; one by one by default where they lie."""
-        follows = self.device is None and isinstance(solver, Landmark)
+        follows = self.device is None and solver.follows_tensors
         device = self._lies_on if follows else self.device
-        return Resources(self.n_jobs, device, getattr(solver, "max_memory", None))
+        return Resources(self.n_jobs, device, solver.max_memory)
 
     def _solver(self, n_rows: float) -> Solver:
         """Return the solver; where none is given, the size of the data decides."""

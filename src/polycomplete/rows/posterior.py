@@ -25,12 +25,12 @@ from polycomplete.rows.steps import EVEN, EVEN_ROWS, PLAIN, Block, Holes, Packin
 
 STARTS = 10  # neighbors from which minima are looked for
 DETERMINED = 0.3  # of the spreads: a row with a smaller deviation is determined
-STEPS = (3, 2, 3)  # of Levenberg–Marquardt; rows that came to rest leave in between
+STEPS = (3, 2, 3)  # of Levenberg–Marquardt; converged rows leave in between
 EASY = 1e-3  # their first damping
 GAIN = 0.01  # of T: differences of the energy that mean nothing
-PRIOR, LOOSEST = 5.0, 2.0  # spreads: width of the prior of the starts, and largest deviation
-NARROWEST = 1e-6  # of the largest spread: columns that vary less count as if they varied so much
-WIDE = 128  # holes from which on a row has no matrix: its deviations follow from the metric alone
+PRIOR, LOOSEST = 5.0, 2.0  # in spreads: width of the prior at the starts, largest deviation
+NARROWEST = 1e-6  # of the largest spread: the least that a column counts with
+WIDE = 128  # more holes than these: deviations follow from the kernel's metric alone
 
 
 class Completion(NamedTuple):
@@ -167,18 +167,18 @@ class Posterior:
         seen = xp.take(mask, of, axis=0)
         own = None if exclude is None else xp.take(exclude, of)
         E, damping = rows[:, 0] * 0, rows[:, 0] * 0 + EASY
-        who = xp.arange(rows.shape[0], device=device(rows))
+        active = xp.arange(rows.shape[0], device=device(rows))
         for steps in STEPS:
-            holes = Holes(xp.take(seen, who, axis=0), self.packing)
-            pull = Prior(xp.take(centre, who, axis=0), prior.stiffness)
-            mine = None if own is None else xp.take(own, who)
-            some, damped = xp.take(rows, who, axis=0), xp.take(damping, who)
-            some, E[who], damped, gain = settle(
+            holes = Holes(xp.take(seen, active, axis=0), self.packing)
+            pull = Prior(xp.take(centre, active, axis=0), prior.stiffness)
+            mine = None if own is None else xp.take(own, active)
+            some, damped = xp.take(rows, active, axis=0), xp.take(damping, active)
+            some, E[active], damped, gain = settle(
                 self.energy, some, holes, damped, steps, exclude=mine, prior=pull, run=run
             )
-            rows[who, :], damping[who] = some, damped
-            who = who[gain > GAIN * self.usual]
-            if not who.shape[0]:
+            rows[active, :], damping[active] = some, damped
+            active = active[gain > GAIN * self.usual]
+            if not active.shape[0]:
                 break
         pull = 0.5 * xp.sum(prior.stiffness * xp.where(seen, 0.0, rows - centre) ** 2, axis=1)
         found = Minima(of, table, rows, E, E + pull)
@@ -194,8 +194,8 @@ class Posterior:
         size = self.packing.rows(m)
         size = size if self.packing.even else max(1, min(n, size))
         near = nearest(X, mask, self.pool, k, exclude, size)
-        lent = xp.reshape(xp.take(self.pool, xp.reshape(near, (-1,)), axis=0), (n, k, m))
-        starts = xp.where(mask[:, None, :], X[:, None, :], lent)
+        borrowed = xp.reshape(xp.take(self.pool, xp.reshape(near, (-1,)), axis=0), (n, k, m))
+        starts = xp.where(mask[:, None, :], X[:, None, :], borrowed)
         return xp.concat([X[:, None, :], starts], axis=1) if joint else starts
 
     def _apart(self, starts: Array, mask: Array) -> Array:
@@ -377,12 +377,12 @@ def nearest(
     return found
 
 
-# A row with so many times the median energy starts again, and moves where its own falls as much.
+# A row with this many times the median energy is restarted, and moves where its own falls as much.
 SUSPICIOUS = 2.0
 
 
 def folds(n: int, count: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Return the numbers of n rows in so many random parts, none of them empty."""
+    """Return the numbers of n rows in random parts, none of them empty."""
     parts = np.array_split(rng.permutation(n), count)
     return [np.sort(part) for part in parts if len(part)]
 
@@ -395,7 +395,7 @@ def restart(
     exclude: Array | None = None,
     run: Run = map,
 ) -> tuple[Array, int]:
-    """Start suspicious rows again from their neighbors; return the rows and how many moved.
+    """Restart suspicious rows from their neighbors; return the rows and how many moved.
 
     ``exclude`` names the landmark each row takes the place of, if it is one; differences of the
     energy below ``floor`` mean nothing.
@@ -403,13 +403,13 @@ def restart(
     xp = array_namespace(X)
     now = xp.clip(posterior.energy.value(X, exclude), 0.0, None) + floor
     worst = (now > SUSPICIOUS * median(now)) & ~xp.all(mask, axis=1)
-    who = xp.nonzero(worst)[0]
-    if not who.shape[0]:
+    suspects = xp.nonzero(worst)[0]
+    if not suspects.shape[0]:
         return X, 0
-    some, seen = xp.take(X, who, axis=0), xp.take(mask, who, axis=0)
-    own = None if exclude is None else xp.take(exclude, who)
+    some, seen = xp.take(X, suspects, axis=0), xp.take(mask, suspects, axis=0)
+    own = None if exclude is None else xp.take(exclude, suspects)
     found, energy = posterior.minima(some, seen, exclude=own, run=run).best()
-    better = xp.clip(energy, 0.0, None) + floor < xp.take(now, who) / SUSPICIOUS
+    better = xp.clip(energy, 0.0, None) + floor < xp.take(now, suspects) / SUSPICIOUS
     X = xp.asarray(X, copy=True)
-    X[who[better], :] = found[better, :]
+    X[suspects[better], :] = found[better, :]
     return X, int(xp.sum(xp.astype(better, xp.int64)))

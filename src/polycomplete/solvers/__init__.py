@@ -1,7 +1,7 @@
 """Solvers: how the missing entries move."""
 
 from polycomplete.solvers.adam import AdamPlus
-from polycomplete.solvers.base import PathSolver, Progress, Result, Solver
+from polycomplete.solvers.base import PathSolver, Problem, Progress, Result, Solver
 from polycomplete.solvers.exact import Exact, GramSolver
 from polycomplete.solvers.factorisation import KernelFactorisation, partial_solve
 from polycomplete.solvers.lifting import Lifting
@@ -17,6 +17,7 @@ __all__ = [
     "KernelFactorisation",
     "Lifting",
     "PathSolver",
+    "Problem",
     "Progress",
     "Result",
     "SelfRepresentation",

@@ -63,7 +63,7 @@ class HessianOperator:
     def _weights(self, gamma: float) -> np.ndarray:
         """Return wᵢⱼ, kept between a quarter of the smaller and the larger of hᵢ and hⱼ.
 
-        Equal weights and 0 < p ≤ 1 stay in between by themselves but for the quarter.
+        Equal weights and 0 < p ≤ 1 imply this but for the quarter.
         """
         lam, h = self.lam, self.h
         gap = lam[:, None] - lam
@@ -183,7 +183,7 @@ def _inverses(H: np.ndarray) -> np.ndarray:
 
 def hessian(point: Point, gamma: float, unused: float = UNUSED) -> HessianOperator:
     """Return gradient and curvature at a point."""
-    kind = _LiftHessian if isinstance(point.problem, LiftProblem) else _GramHessian
+    kind = _GramHessian if point.problem.features is None else _LiftHessian
     return kind(point, gamma, unused)
 
 
@@ -194,6 +194,7 @@ def step(at: Point, gamma: float, here: HessianOperator, solve: Product) -> Poin
     --------
     >>> from polycomplete.kernels import Polynomial
     >>> from polycomplete.penalties import Schatten
+    >>> from polycomplete.solvers.problem import ExactProblem
     >>> X, mask = np.array([[1.0, 2.0], [2.0, 0.0]]), np.array([[True, True], [True, False]])
     >>> problem = ExactProblem(X, mask, Polynomial(1, 0.0), Schatten(0.5))
     >>> at = problem.evaluate(np.array([3.0]), 1e-3)
