@@ -24,7 +24,7 @@ logger = logging.getLogger("polycomplete")
 
 #: Share of the observed entries that is held out.
 SHARE = 0.1
-#: Minimum number of held-out entries; small tables repeat the holdout, but not more often than this.
+#: Minimum number of held-out entries, and the most holdouts by which small tables reach it.
 ENOUGH, MOST_DRAWS = 100, 8
 #: The same on noisy data.
 CERTAIN = 3 * ENOUGH
