@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -251,7 +252,7 @@ class Completer(BlockCompleter):
 
     def _surface(self, seed: int, n_rows: int = 1, groups: np.ndarray | None = None) -> Surface:
         solver = self._solver(n_rows)
-        return Surface(
+        surface = Surface(
             kernel=self._kernel(),
             penalty=self._penalty(solver),
             solver=solver,
@@ -259,9 +260,9 @@ class Completer(BlockCompleter):
             smoothing=self.smoothing,
             noise=self.noise,
             seed=seed,
-            resources=self._resources(solver),
             groups=groups,
         )
+        return replace(surface, resources=self._resources(solver))
 
     def _resources(self, solver: Solver) -> Resources:
         """Return where rows are worked on; one by one by default where they lie."""

@@ -1,7 +1,7 @@
 """The posterior of a row under a frozen model: the minima of its energy, read as a mixture.
 
 With T the usual energy of a row, a row may be anywhere where its energy is not much above. From a
-few starts Levenberg–Marquardt finds the minima x_k of ``U = E + T/2 |(x − mean of starts)/5s|²``, s
+few starts Levenberg–Marquardt finds the minima x_k of ``U = E + T/2 |(x − mean of starts)/2s|²``, s
 the spreads of the columns. At the temperature ``f² T_row`` each is a Gaussian of covariance
 ``(H_k/(f² T_row) + 1/(2s)²)⁻¹`` and weight ``exp(−(U_k − min U)/(f² T_row))``, where
 ``T_row = T + min E``: a row off the surface is hotter. Completion and standard deviation are those
@@ -28,7 +28,7 @@ DETERMINED = 0.3  # of the spreads: a row with a smaller deviation is determined
 STEPS = (3, 2, 3)  # of Levenberg–Marquardt; converged rows leave in between
 EASY = 1e-3  # their first damping
 GAIN = 0.01  # of T: differences of the energy that mean nothing
-PRIOR, LOOSEST = 5.0, 2.0  # in spreads: width of the prior at the starts, largest deviation
+PRIOR = 2.0  # in spreads: width of the prior at the starts, and largest deviation
 NARROWEST = 1e-6  # of the largest spread: the least that a column counts with
 WIDE = 128  # more holes than these: deviations follow from the kernel's metric alone
 
@@ -228,7 +228,7 @@ class Posterior:
         count = xp.clip(xp.sum(holes, axis=1), 1.0, None)
         if found.joint is not None:
             # The joint completion stands for its minimum where that is hardly lower, and near.
-            away = _near(x, found.joint, (LOOSEST * self.spread) ** 2 * holes, count)
+            away = _near(x, found.joint, (PRIOR * self.spread) ** 2 * holes, count)
             x = xp.where(((found.cost <= heat) & (away <= 1))[:, None], found.joint, x)
         several = xp.nonzero(xp.any(found.table[:, 1:] >= 0, axis=1))[0]
         if several.shape[0]:
@@ -261,7 +261,7 @@ class Posterior:
     ) -> Array:
         """Return the same for the holes of a block."""
         xp, flat = array_namespace(rows), _flat(block.columns)
-        most = LOOSEST * xp.reshape(xp.take(self.spread, flat), block.columns.shape)
+        most = PRIOR * xp.reshape(xp.take(self.spread, flat), block.columns.shape)
         if block.n_holes > WIDE:
             a = xp.clip(self.energy.kernel.metric(rows)[0], self.energy.least, None)
             return 1 / ((2 * a / temperature)[:, None] + most**-2)
