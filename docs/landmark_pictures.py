@@ -18,7 +18,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from polycomplete import RBF, Equal, Schatten, datasets
-from polycomplete.landmarks.problem import Spectrum, moments, whiten
+from polycomplete.landmarks.problem import FeatureSpectrum, moments, whiten
 from polycomplete.rows import Holes, RowEnergy, pivots
 
 ROWS, COLUMNS, SHOWN, HOLES = 460, 4, 22, [2, 3]  # that row is shown, with these missing
@@ -34,7 +34,9 @@ def surface(X: np.ndarray) -> list[RowEnergy]:
     """Return the energies of the surface through complete rows, one for each smoothing."""
     kernel = RBF().resolve(X, np.ones(X.shape, dtype=bool))
     features = whiten(kernel, X[pivots(kernel, X, LANDMARKS)])
-    spectrum = Spectrum(features, moments(features, X, np.ones(len(X))), Schatten(weights=Equal()))
+    spectrum = FeatureSpectrum(
+        features, moments(features, X, np.ones(len(X))), Schatten(weights=Equal())
+    )
     return [spectrum.energy(smoothing / len(X)) for smoothing in SMOOTHINGS]
 
 

@@ -9,7 +9,7 @@ from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
 from polycomplete.solvers import Exact
 from polycomplete.solvers import newton as newton_module
 from polycomplete.solvers.base import fill, stages
-from polycomplete.solvers.exact import _Run
+from polycomplete.solvers.exact import ExactRun
 from polycomplete.solvers.newton import DAMPING, direction, hessian, step
 from polycomplete.solvers.problem import ExactProblem, LiftProblem
 from tests import naive
@@ -172,7 +172,7 @@ def test_blocks_are_those_of_the_hessian_where_rows_do_not_share_a_direction():
 )
 def test_every_step_lowers_the_objective_at_its_smoothing(form, p, rule, noise):
     problem, _ = curve(form=form, rule=rule, p=p, noise=noise)
-    run = _Run(Exact(), problem)
+    run = ExactRun(Exact(), problem)
     for smoothing in (*stages(1.0, 1e-4, 4.0), 1e-4, 1e-4, 1e-4):
         gamma = smoothing * problem.unit
         before = problem.value_and_gradient(run.z, gamma)[0]

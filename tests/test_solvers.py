@@ -13,7 +13,7 @@ from polycomplete.penalties import Equal, Inverse, Ramp, Schatten
 from polycomplete.solvers import AdamPlus, Exact, Progress, precondition
 from polycomplete.solvers import exact as exact_module
 from polycomplete.solvers.base import fill, stages
-from polycomplete.solvers.exact import _Run, rescue
+from polycomplete.solvers.exact import ExactRun, rescue
 from polycomplete.solvers.problem import ExactProblem
 from tests import naive
 
@@ -134,7 +134,7 @@ def test_objective_falls_within_each_stage(rule, kernel, noise):
 @pytest.mark.parametrize("noise", [None, 10.0])
 def test_every_newton_step_lowers_the_objective_at_its_smoothing(rule, kernel, noise):
     problem, _ = curve(rule=rule, kernel=kernel, noise=noise)
-    run = _Run(Exact(), problem)
+    run = ExactRun(Exact(), problem)
     assert run.second_order
     for smoothing in (*stages(1.0, 1e-4, 10 ** (1 / 3)), 1e-4, 1e-4):
         gamma = smoothing * problem.unit
@@ -180,7 +180,7 @@ def test_every_kernel_gets_newton_steps_at_any_width(columns):
 def test_quasi_newton_steps_are_taken_where_they_are_asked_for(monkeypatch):
     called = []
     monkeypatch.setattr(exact_module, "minimize", lambda *_, **__: called.append(1))
-    _Run(Exact(algorithm="quasi-newton"), curve()[0]).stage(1e-2)
+    ExactRun(Exact(algorithm="quasi-newton"), curve()[0]).stage(1e-2)
     assert called == [1]
 
 
@@ -360,8 +360,8 @@ def test_second_chances_are_kept_only_if_the_objective_falls(monkeypatch, better
     moved = stuck(problem, X, 7)
     before, after = (moved, X) if better else (X, moved)
     monkeypatch.setattr(exact_module, "rescue", lambda *_: (after, 1))
-    monkeypatch.setattr(_Run, "stage", lambda *_: 0.0)
-    run = _Run(Exact(n_restarts=1), problem)
+    monkeypatch.setattr(ExactRun, "stage", lambda *_: 0.0)
+    run = ExactRun(Exact(n_restarts=1), problem)
     run.z = problem.pack(before)
     run.restart(1e-6)
     assert np.array_equal(run.z, problem.pack(X))
@@ -378,15 +378,17 @@ def test_the_function_given_to_the_optimiser_has_its_right_gradient(monkeypatch,
 
     monkeypatch.setattr(exact_module, "minimize", minimize)
     problem, _ = curve(rule=Equal())
-    _Run(Exact(algorithm="quasi-newton"), problem).stage(1e-2)
+    ExactRun(Exact(algorithm="quasi-newton"), problem).stage(1e-2)
     assert [check.passed for check in checks] == [True]
     assert np.isfinite(checks[0].slope)
 
 
 @pytest.mark.parametrize("algorithm", ["newton", "quasi-newton"])
 def test_converged_means_that_the_last_round_moved_less_than_the_tolerance(monkeypatch, algorithm):
-    rounds, once = [], _Run._round
-    monkeypatch.setattr(_Run, "_round", lambda *given: rounds.append(once(*given)) or rounds[-1])
+    rounds, once = [], ExactRun._round
+    monkeypatch.setattr(
+        ExactRun, "_round", lambda *given: rounds.append(once(*given)) or rounds[-1]
+    )
     solver = Exact(algorithm=algorithm, max_iter=3, rounds=100, tol=1e-4, **QUICK)
     result = solver.solve(curve()[0], 1e-3)
     assert result.stop == "converged"

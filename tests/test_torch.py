@@ -23,7 +23,7 @@ from polycomplete import (
 )
 from polycomplete._devices import find_device
 from polycomplete._resources import Resources
-from polycomplete.landmarks.problem import Spectrum, moments, whiten
+from polycomplete.landmarks.problem import FeatureSpectrum, moments, whiten
 from polycomplete.rows import Posterior, pivots, spreads
 from polycomplete.solvers.problem import ExactProblem, LiftProblem
 
@@ -41,7 +41,7 @@ def test_learning_and_steps_are_the_same(kernel):
     for rows in (begin, torch.asarray(begin)):
         xp = torch if torch.is_tensor(rows) else np
         features = whiten(kernel, xp.asarray(X[at]))
-        spectrum = Spectrum(
+        spectrum = FeatureSpectrum(
             features, moments(features, xp.asarray(X), xp.asarray(np.ones(200))), Schatten()
         )
         pool = xp.asarray(X[at])

@@ -8,6 +8,7 @@ and ``t``; the chain rules of the whole Gram matrix and of a single row follow f
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import comb
 from numbers import Integral
 from typing import Self
 
@@ -79,6 +80,10 @@ class Kernel(BaseEstimator):
     def stretched(self, factor: float) -> Kernel:
         """Return the kernel with its width multiplied; itself where it has no width."""
         return self
+
+    def n_features(self, n_columns: int) -> int | None:
+        """Return the dimension of the feature space over rows of this length; None if infinite."""
+        return None
 
     def gram(self, X: Array, Y: Array | None = None) -> Array:
         """Return ``k(x, y)`` for the rows of X against those of Y (of X itself by default)."""
@@ -268,6 +273,10 @@ class Polynomial(Kernel):
             return self
         length = float(array_namespace(X).sum(_means(X, mask, power=2)))
         return type(self)(self.degree, float(self.offset) * length)
+
+    def n_features(self, n_columns: int) -> int:
+        """Return the number of monomials."""
+        return comb(n_columns + int(self.degree) - (self.offset == 0), int(self.degree))
 
     def _power(self, u: Array, derivative: int) -> Array:
         """Return the derivative of ``(u + b)^a`` of the given order."""

@@ -14,6 +14,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from scipy.special import ndtri
 
 from polycomplete import masks
 from polycomplete.rows import NARROWEST, Completion
@@ -23,12 +24,13 @@ logger = logging.getLogger("polycomplete")
 
 #: Share of the observed entries that is held out.
 SHARE = 0.1
-#: Minimum number of held-out entries, and on noisy data; small tables repeat the holdout, but not
-#: more often than MOST_DRAWS.
-ENOUGH, CERTAIN, MOST_DRAWS = 100, 300, 8
-#: Fewer held-out entries tell nothing.
+#: Minimum number of held-out entries, and the most holdouts by which small tables reach it.
+ENOUGH, MOST_DRAWS = 100, 8
+#: The same on noisy data.
+CERTAIN = 3 * ENOUGH
+#: With fewer held-out entries nothing is chosen.
 TOO_FEW = 20
-#: The smoothing where there is too little to judge: rather too smooth than too rough.
+#: The smoothing where nothing is chosen: rather too smooth than too rough.
 CAUTIOUS = 1e-2
 #: Within this of the lowest error values are as good as each other. On data with little noise the
 #: finest of them wins, which follows the data most closely; on others the coarsest.
@@ -37,23 +39,23 @@ SLACK = 0.01
 WELL = 0.05
 #: Data are noisy whose lowest error is larger than this.
 ROUGH = 0.3
-#: Shares of a Gaussian, and within how many standard deviations they are.
-WITHIN = {0.6827: 1.0, 0.9: 1.645}
-#: The quantile of the errors that "most" stands for: a few rows may be in the wrong place.
+#: Share of the held-out entries by which deviations are calibrated.
+COVERED = 0.95
+#: The quantile of the errors that "most" stands for: a few rows may be stuck.
 MOST = 0.8
-#: A larger share of rows that ran away on the path is no accident.
+#: Largest share of runaway rows that are left out as accidents.
 ACCIDENTS = 0.02
-#: Of the observed range of a column: farther outside, a row ran away.
+#: Of the observed range of a column: a row completed farther outside is a runaway.
 OUTSIDE = 0.5
-#: Rows that are enough to calibrate deviations by.
+#: Maximum number of rows by which deviations are calibrated.
 JUDGED = 500
-#: A path that has come this far above its lowest error is not followed further.
+#: A path is followed until its error is above its lowest by this factor.
 GIVE_UP = 1.05
 #: Spreads of the columns that differ by less than this factor need no choice of scale.
 SIMILAR = 10.0
 
 
-class PathSolver(Protocol):
+class SupportsPath(Protocol):
     """What can be chosen for: something that completes scaled rows along a path.
 
     Its values fall from coarse to fine: a smoothing, a threshold, one over a rank.
@@ -165,7 +167,7 @@ def held_out_error(
     """Return the error on hidden entries, in units of each column's spread.
 
     It is the geometric mean of the mean absolute and the root mean squared error. By the squared
-    error alone a handful of rows that went astray would decide for all the others, by the
+    error alone a handful of runaway rows would decide for all others, by the
     absolute error alone many small gains would outweigh a few large losses.
     """
     return _mean_error(_errors(X, completed, hidden, unit, groups))
@@ -237,16 +239,15 @@ def choice_of(errors: dict[float, float], mosts: dict[float, float] | None = Non
 
 
 def calibration(errors: np.ndarray, deviations: np.ndarray) -> float:
-    """Return the factor that makes deviations fit the errors as those of a Gaussian would.
+    """Return the factor that brings 95 % of the errors within 1.96 deviations, as of a Gaussian.
 
-    It is the geometric mean of what brings 68 % of the errors within one deviation and 90 % within
-    1.645: errors have longer tails than a Gaussian, and one factor cannot do both.
+    Errors have longer tails than a Gaussian: more than 68 % of them lie within one deviation then.
     """
     usable = (deviations > 0) & np.isfinite(errors)
     if not usable.any():
         return 1.0
-    ratios = np.quantile(np.abs(errors[usable]) / deviations[usable], list(WITHIN))
-    return float(np.sqrt(np.prod(ratios / list(WITHIN.values())))) or 1.0
+    ratio = np.quantile(np.abs(errors[usable]) / deviations[usable], COVERED)
+    return float(ratio / ndtri((1 + COVERED) / 2)) or 1.0
 
 
 def together(choices: list[Choice]) -> Choice:
@@ -294,7 +295,7 @@ class Trial(NamedTuple):
         return HeldOut(self.rows[rows], columns, truth, completed, deviation)
 
 
-Read = Callable[[float, bool], Completion]  # given Posterior.factor and Posterior.sharp
+Read = Callable[[float], Completion]  # given the factor of the posterior
 
 
 class Selection(NamedTuple):
@@ -313,26 +314,16 @@ class Selection(NamedTuple):
 
     def calibrate(
         self, X: np.ndarray, reading: Callable[[Trial], Read]
-    ) -> tuple[float, bool, HeldOut | None]:
-        """Return factor and sharpness of the posterior that fit held-out entries, and these."""
+    ) -> tuple[float, HeldOut | None]:
+        """Return the factor of the posterior that fits held-out entries, and these."""
         if not self.trials:
-            return 1.0, False, None
-        reads = [reading(trial) for trial in self.trials]
-
-        def read(factor: float, sharp: bool) -> HeldOut:
-            held = self.held_out(X, (read(factor, sharp) for read in reads))
-            assert held is not None
-            return held
-
-        factor = 1.0
+            return 1.0, None
+        reads, factor = [reading(trial) for trial in self.trials], 1.0
         for _ in range(2):  # deviations are bounded: they follow slowly
-            held = read(factor, False)
+            held = self.held_out(X, (read(factor) for read in reads))
+            assert held is not None
             factor *= calibration(held.completed - held.truth, held.deviation)
-        both = {sharp: read(factor, sharp) for sharp in (False, True)}
-        unit = self.trials[0].scaler.scale
-        off = {s: np.abs(h.completed - h.truth) / unit[h.columns] for s, h in both.items()}
-        sharp = _mean_error(off[True]) < _mean_error(off[False])
-        return factor, sharp, both[sharp]
+        return factor, self.held_out(X, (read(factor) for read in reads))
 
 
 @dataclass(frozen=True)
@@ -341,7 +332,7 @@ class Search:
 
     Attributes
     ----------
-    solver : PathSolver
+    solver : SupportsPath
         Completes scaled rows.
     scale : str or None
         "auto" where it is to be chosen.
@@ -351,7 +342,7 @@ class Search:
         Columns with the same number are held out together.
     """
 
-    solver: PathSolver
+    solver: SupportsPath
     scale: str | None
     seed: int
     groups: np.ndarray | None = None

@@ -23,14 +23,12 @@ from polycomplete.model_selection import HeldOut, Read, Search, Selection, Trial
 from polycomplete.penalties import Schatten
 from polycomplete.rows import EVEN, EVEN_ROWS, Completion, Packing, Posterior
 from polycomplete.scaling import ColumnScaler, refuse_unsquarable
-from polycomplete.solvers import Result, Solver
+from polycomplete.solvers import Problem, Result, Solver
 from polycomplete.solvers.base import with_time_left
-
-Problem = Any  # what a solver poses
 
 
 class Model(Protocol):
-    """What a fit learned: it completes further rows, each independently."""
+    """What a fit learned; completes further rows, each independently."""
 
     def complete(self, X: np.ndarray, mask: np.ndarray) -> Any:
         """Return the completed rows first, then what is known of them."""
@@ -205,11 +203,11 @@ class Surface:
             scaler = ColumnScaler.fit(X, mask, chosen.scale, self.groups)
             Z = scaler.apply_observed(X, mask)
             problem, result, smoothing = here.minimize(Z, mask, chosen, started)
-            factor, sharp, held_out = chosen.calibrate(X, partial(here.read, problem, smoothing))
-            found = here.out_of_sample(problem, result.X, smoothing, factor, sharp)
+            factor, held_out = chosen.calibrate(X, partial(here.read, problem, smoothing))
+            found = here.out_of_sample(problem, result.X, smoothing, factor)
             rows = found.rows if self.solver.blend and self.noise is None else result.X
             posterior = self.solver.learn(problem, rows, smoothing)
-        posterior = replace(posterior, factor=factor, sharp=sharp, packing=EVEN)
+        posterior = replace(posterior, factor=factor, packing=EVEN)
         return Fitted(
             model=SurfaceModel(scaler, posterior, smoothing, self.resources),
             completed=scaler.undo(rows),
@@ -239,15 +237,15 @@ class Surface:
         result = with_time_left(self.solver, started).solve(problem, smoothing, chosen.init)
         if result.smoothings:
             smoothing = result.smoothings[-1]  # as far as it came
-        return replace(problem, kernel=result.kernel or problem.kernel), result, smoothing
+        return problem.with_kernel(result.kernel or problem.kernel), result, smoothing
 
     def out_of_sample(
-        self, problem: Problem, X: np.ndarray, smoothing: float, factor: float, sharp: bool
+        self, problem: Problem, X: np.ndarray, smoothing: float, factor: float
     ) -> Completion:
         """Complete jointly completed rows, each by a model without it."""
         whole, mask = Completion.blank(X), problem.mask
         for rows, posterior, exclude in self.solver.without(problem, X, smoothing):
-            found = replace(posterior, factor=factor, sharp=sharp).complete(
+            found = replace(posterior, factor=factor).complete(
                 X[rows], mask[rows], exclude=exclude, joint=True, run=self.resources.mapping
             )
             whole.store(rows, found)
@@ -257,7 +255,9 @@ class Surface:
         """Return how held-out entries are completed by models of their trial, given a factor."""
         visible, X = trial.visible, trial.found
         posed = self.pose(np.where(visible, X, 0.0), visible)
-        posed, parts = replace(posed, kernel=problem.kernel), []
+        posed, parts = posed.with_kernel(problem.kernel), []
+        if smoothing < self.solver.path_end:  # the deviations will be those at this smoothing
+            X = self.solver.refine(posed, X, smoothing)
         for fold, posterior, exclude in self.solver.without(posed, X, smoothing):
             inside = np.flatnonzero(np.isin(fold, trial.judged))
             some, own = fold[inside], None if exclude is None else exclude[inside]
@@ -266,12 +266,11 @@ class Surface:
                 curved = posterior.curvature(minima, visible[some], exclude=own)
                 parts.append((some, posterior, minima, curved))
 
-        def read(factor: float, sharp: bool) -> Completion:
+        def read(factor: float) -> Completion:
             whole = Completion.blank(X)
             for some, posterior, minima, curved in parts:
-                at = replace(posterior, factor=factor, sharp=sharp)
-                found = at.read(minima, visible[some], curvature=curved)
-                whole.store(some, found)
+                at = replace(posterior, factor=factor)
+                whole.store(some, at.read(minima, visible[some], curvature=curved))
             return whole
 
         return read

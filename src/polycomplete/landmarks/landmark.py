@@ -3,7 +3,7 @@
 One Levenberg–Marquardt step of every row for each renewal of the surface; between two sweeps the
 rows keep most of their momentum, without which far more sweeps are needed. The smoothing
 shrinks as fast as the rows follow: while they still move far, measured against the smoothing, it
-waits. In the end rows in the wrong place are started again.
+waits. In the end stuck rows are restarted.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from polycomplete.solvers.base import (
 
 GROW = 1.1  # of the number of landmarks from one sweep to the next
 SETTLED = 0.25  # squared movement of a row in units of the smoothing at which it shrinks as planned
-FASTEST = 2.0  # so many times the planned speed, and half of it, are the bounds
-ENTRIES = 25_000  # observed entries that are enough to choose by
-STICKY = 3e-4  # smoothing: above, a row has one place only and is not stuck in another
+FASTEST = 2.0  # bounds of the speed: twice and half the planned one
+ENTRIES = 25_000  # observed entries to choose by
+STICKY = 3e-4  # smoothing: above, energies have one minimum and rows are not stuck
 
 
-class Landmark(Solver):
-    """Express the surface by a few of the rows, and complete every row by itself.
+class Landmark(Solver[LandmarkProblem]):
+    """Express the surface by a few of the rows, and complete each row independently.
 
     Cost and memory grow linearly with the number of rows. The surface is learned jointly from
     ``max_samples`` rows, half of them the best-observed ones, by sweeps over all of them under a
@@ -67,7 +67,7 @@ class Landmark(Solver):
         number grow until what they cannot express is small against the smoothing, up to 400, or
         to the number of columns.
     max_samples : int, default=3000
-        The surface is learned from at most so many rows.
+        Maximum number of rows that the surface is learned from.
     init : {"mean", "zero", "row-column"}, default="mean"
         What the missing entries hold at first.
     initial_smoothing : float, default=1.0
@@ -81,7 +81,7 @@ class Landmark(Solver):
     max_iter : int, default=400
         The most sweeps.
     n_restarts : int, default=3
-        Rounds of restarts for rows in the wrong place, where the smoothing ends below 3e-4.
+        Rounds of restarts of stuck rows, where the smoothing ends below 3e-4.
     max_memory : float, optional
         Bytes that completing may take beyond the data; a quarter of the free memory by default.
         Processes share it: there are no more of them than one for every 200 MB.
@@ -100,6 +100,7 @@ class Landmark(Solver):
     default_smoothing = 1e-7
     path_end = 1e-7
     blend = True
+    follows_tensors = True
 
     def __init__(
         self,
@@ -295,7 +296,7 @@ class SweepRun:
         """
         xp = array_namespace(self.X)
         problem, gamma = self.problem, self.problem.gamma(smoothing)
-        # At the last smoothing rows come to rest: each redrawn set of landmarks pushes them a bit.
+        # No momentum at the last smoothing: each redrawn set of landmarks moves the rows a bit.
         momentum = 0.0 if smoothing == self.smoothing else self.solver.momentum
         Y = self.X + momentum * (self.X - self.before)
         spectrum = problem.spectrum(Y, self.count, self.rng)
@@ -308,7 +309,7 @@ class SweepRun:
         return median(squared) / gamma
 
     def restart(self, smoothing: float) -> int:
-        """Start rows again, judged by what the others show; return how many moved."""
+        """Restart rows, judged by a model of the others; return how many moved."""
         problem, gamma = self.problem, self.problem.gamma(max(smoothing, JUDGE))
         X, spread = self.X, spreads(self.X)
         xp, where = array_namespace(X), device(X)
@@ -323,5 +324,5 @@ class SweepRun:
             given, X, self.holes.mask, gamma, self.rng, run=problem.run
         )
         self.damping = self.X[:, 0] * 0 + 0.1
-        logger.info("%.1f s: started %d rows again", self.monitor.seconds, moved)
+        logger.info("%.1f s: restarted %d rows", self.monitor.seconds, moved)
         return moved

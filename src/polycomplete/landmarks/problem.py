@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 
 import numpy as np
@@ -12,12 +12,12 @@ from polycomplete._devices import Array, Device
 from polycomplete._resources import Resources, Run
 from polycomplete.kernels import Kernel
 from polycomplete.penalties import Schatten
-from polycomplete.rows import PLAIN, Posterior, RowEnergy, pivots, spreads
+from polycomplete.rows import PLAIN, Posterior, RowEnergy, pivots
 
 CANDIDATES = 3  # rows that are drawn for each landmark; the landmarks are the pivots among them
 FEWEST, MOST = 100, 400  # landmarks
-SPARE = 1.5  # landmarks for each direction of the surface: as many, and there may be more of them
-JUDGE = 1e-5  # smoothing at which a restart is judged: below, only the nearest place counts
+SPARE = 1.5  # landmarks for each direction of the surface
+JUDGE = 1e-5  # smallest smoothing by which restarts are judged
 CUT = 1e-12  # directions of the landmarks below this share of the largest are rounding
 DROP = 0.03  # directions that explain less than this share of a row's part in them are left out
 
@@ -88,7 +88,7 @@ def _moments(features: Features, part: tuple[Array, Array]) -> Moments:
     return Moments(float(array_namespace(X).sum(weights)), (phi * weights[:, None]).T @ phi)
 
 
-class Spectrum:
+class FeatureSpectrum:
     """The spectrum of some moments; gives the row energy at any smoothing.
 
     Parameters
@@ -108,7 +108,7 @@ class Spectrum:
     >>> t = np.linspace(0, 1, 50)
     >>> arc = np.c_[t, t**2]
     >>> features = whiten(RBF(width=2.0), arc[::5])
-    >>> spectrum = Spectrum(features, moments(features, arc, np.ones(50)), Schatten())
+    >>> spectrum = FeatureSpectrum(features, moments(features, arc, np.ones(50)), Schatten())
     >>> on, off = spectrum.energy(1e-9).value(np.array([[0.5, 0.25], [0.5, 0.6]]))
     >>> bool(on < 1e-6 < 1e-3 < off)
     True
@@ -169,6 +169,10 @@ class LandmarkProblem:
     resources: Resources
     seed: int
 
+    def with_kernel(self, kernel: Kernel) -> LandmarkProblem:
+        """Return the same problem with another kernel."""
+        return replace(self, kernel=kernel)
+
     @cached_property
     def unit(self) -> float:
         """The mean of k(x, x)."""
@@ -187,7 +191,7 @@ class LandmarkProblem:
 
     @property
     def run(self) -> Run:
-        """Maps over blocks: by threads on the host; a card is busy with one at a time."""
+        """Maps over blocks: by threads on the host; a GPU takes one at a time."""
         return self.resources.mapping if self.device.is_host else map
 
     def gamma(self, smoothing: float) -> float:
@@ -196,15 +200,15 @@ class LandmarkProblem:
 
     @property
     def fewest(self) -> int:
-        """How many landmarks to begin with: what the user said, or few."""
+        """Number of landmarks at first: the given one, or few."""
         return min(len(self.mask), self.n_landmarks or FEWEST)
 
     @property
     def most(self) -> int:
-        """How many landmarks there may be: beside wide rows, as many as columns cost little."""
+        """Maximum number of landmarks: on wide rows, as many as columns cost little."""
         return min(len(self.mask), max(MOST, self.mask.shape[1]))
 
-    def more(self, count: int, spectrum: Spectrum, gamma: float, growth: float) -> int:
+    def more(self, count: int, spectrum: FeatureSpectrum, gamma: float, growth: float) -> int:
         """Return how many landmarks to take next: more where these do not express the surface."""
         if self.n_landmarks is not None:
             return count
@@ -213,7 +217,7 @@ class LandmarkProblem:
 
     def enough(
         self, X: Array, gamma: float, rng: np.random.Generator, rows: np.ndarray | None = None
-    ) -> Spectrum:
+    ) -> FeatureSpectrum:
         """Learn from (some of) the rows X with as many landmarks as they need at this γ."""
         count = min(self.fewest, len(X))
         while True:
@@ -229,7 +233,7 @@ class LandmarkProblem:
         count: int,
         rng: np.random.Generator,
         rows: np.ndarray | None = None,
-    ) -> Spectrum:
+    ) -> FeatureSpectrum:
         """Choose landmarks among (some of) the rows X and learn from all of these."""
         xp = array_namespace(X)
         weights = self.weights if rows is None else self.weights[rows]
@@ -241,11 +245,10 @@ class LandmarkProblem:
         features = whiten(self.kernel, xp.take(candidates, chosen, axis=0))
         counting = xp.asarray(weights, dtype=X.dtype, device=where)
         weighed = moments(features, X, counting, self.run, self.device.is_host)
-        return Spectrum(features, weighed, self.penalty)
+        return FeatureSpectrum(features, weighed, self.penalty)
 
     def learn(self, X: np.ndarray, smoothing: float, rows: np.ndarray) -> Posterior:
         """Return what some of the completed rows show, with as many landmarks as they need."""
         gamma, X, mask = self.gamma(smoothing), X[rows], self.mask[rows]
         energy = self.enough(X, gamma, np.random.default_rng(self.seed), rows).energy(gamma)
-        usual = max(float(np.median(energy.value(X))), gamma)
-        return Posterior(energy, X, spreads(X, mask), usual, packing=PLAIN)
+        return Posterior.learned(energy, X, mask, energy.value(X))

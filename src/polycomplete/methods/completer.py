@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ class Completer(BlockCompleter):
         The solver used.
     cell_std_ : ndarray of shape (n_samples, n_features)
         Estimated standard deviation of each completed cell, 0 where observed: from the curvature
-        of the row's energy, scaled so that 68 % of the entries that "auto" hid lie within it. A
+        of the row's energy, scaled so that 95 % of the entries that "auto" hid lie within 1.96. A
         first estimate; in very wide rows one number for all holes, in the units of the scaled
         columns. NaN in columns without any observed entry.
     scale_ : str or None
@@ -168,8 +169,8 @@ class Completer(BlockCompleter):
 
     @property
     def _remedy(self) -> str:
-        limit = "rounds" if isinstance(self.solver_, Exact) else "max_iter"
-        return f"more (solver={type(self.solver_).__name__}({limit}=...)) or a larger smoothing"
+        solver = self.solver_
+        return f"more (solver={type(solver).__name__}({solver.limit}=...)) or a larger smoothing"
 
     def _method(self, shape: tuple[int, int], seed: int) -> Surface:
         surface = self._surface(seed, shape[0], self._groups)
@@ -220,7 +221,7 @@ class Completer(BlockCompleter):
 
         Minus the row's energy, which is its squared distance from the surface in feature space, in
         units of the usual energy of a training row: about −1 for a row like those, −1000 for one
-        that has no business here. Rows with holes are completed first.
+        far off. Rows with holes are completed first.
 
         Parameters
         ----------
@@ -251,7 +252,7 @@ class Completer(BlockCompleter):
 
     def _surface(self, seed: int, n_rows: int = 1, groups: np.ndarray | None = None) -> Surface:
         solver = self._solver(n_rows)
-        return Surface(
+        surface = Surface(
             kernel=self._kernel(),
             penalty=self._penalty(solver),
             solver=solver,
@@ -259,15 +260,15 @@ class Completer(BlockCompleter):
             smoothing=self.smoothing,
             noise=self.noise,
             seed=seed,
-            resources=self._resources(solver),
             groups=groups,
         )
+        return replace(surface, resources=self._resources(solver))
 
     def _resources(self, solver: Solver) -> Resources:
         """Return where rows are worked on; one by one by default where they lie."""
-        follows = self.device is None and isinstance(solver, Landmark)
+        follows = self.device is None and solver.follows_tensors
         device = self._lies_on if follows else self.device
-        return Resources(self.n_jobs, device, getattr(solver, "max_memory", None))
+        return Resources(self.n_jobs, device, solver.max_memory)
 
     def _solver(self, n_rows: float) -> Solver:
         """Return the solver; where none is given, the size of the data decides."""

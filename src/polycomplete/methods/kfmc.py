@@ -15,6 +15,7 @@ from polycomplete.penalties import Equal, Schatten
 from polycomplete.rows import EVEN, Completion
 from polycomplete.solvers import KernelFactorization, Solver
 from polycomplete.solvers.base import Callback
+from polycomplete.solvers.kernel_factorization import AtomProblem
 from polycomplete.surface import Fitted, Surface, SurfaceModel
 
 
@@ -214,11 +215,11 @@ class KFMC(Completer):
         with solver.working(surface.resources, len(rows)) as resources:
             found.store(slice(-new, None), before.complete(rows[-new:], seen[-new:]))
             surface = replace(surface, kernel=model.kernel, resources=resources)
-            problem = surface.pose(rows, seen)
+            problem = cast(AtomProblem, surface.pose(rows, seen))
             problem.atoms = before.energy.landmarks
             result = solver.solve(problem, model.smoothing, found.rows)
             after = solver.learn(problem, result.X, model.smoothing)
-        after = replace(after, factor=before.factor, sharp=before.sharp, packing=EVEN)
+        after = replace(after, factor=before.factor, packing=EVEN)
         model = replace(model, posterior=after)
         return Fitted(model, result.X, result, found.determined, found.std)
 

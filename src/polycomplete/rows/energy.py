@@ -119,7 +119,7 @@ class RowEnergy:
     def _explain(self, x: Array, holes: Array, s: Array, t: Array, P: Array) -> tuple[Array, Array]:
         """Return JJᵀ and JP of each row, J the derivatives of ``P = Fᵀk(L, x)`` in its holes.
 
-        Rows go a few at a time, as many each time, so that their derivatives stay in the cache.
+        Rows go in slices of one size, so that their derivatives stay in the cache.
         """
         xp, F, by_column = array_namespace(x), self.factor, self.landmarks.T
         (g, k), (r, q) = x.shape, F.shape
@@ -263,7 +263,7 @@ def pivots(kernel: Kernel, X: Array, count: int) -> np.ndarray:
     """Return the indices of rows that explain the others well, found one after the other.
 
     The first is the one nearest to the mean, each further one the row that the rows before it
-    explain least. Landmarks and atoms that begin there are near the best ones, and rows at the rim
+    explain least. Landmarks and atoms that begin there are near the best ones, and rows at the edge
     of the data are among them.
     """
     xp = array_namespace(X)

@@ -1,12 +1,12 @@
 """The posterior of a row under a frozen model: the minima of its energy, read as a mixture.
 
 With T the usual energy of a row, a row may be anywhere where its energy is not much above. From a
-few starts Levenberg–Marquardt finds the minima x_k of ``U = E + T/2 |(x − mean of starts)/5s|²``, s
-the spreads of the columns. Each is a Gaussian of covariance ``(H_k/(f² T_row) + 1/(2s)²)⁻¹`` and
-weight ``exp(−(U_k − min U)/(3 max(1, f²) T_row))``, where ``T_row = T + min E``: a row off the
-surface is hotter. Completion and standard deviation are those of the mixture; a row is determined
-if its deviations are small beside the spreads. Two things are chosen on held-out entries: f, and
-whether a small f² counts in the weights of the mean.
+few starts Levenberg–Marquardt finds the minima x_k of ``U = E + T/2 |(x − mean of starts)/2s|²``, s
+the spreads of the columns. At the temperature ``f² T_row`` each is a Gaussian of covariance
+``(H_k/(f² T_row) + 1/(2s)²)⁻¹`` and weight ``exp(−(U_k − min U)/(f² T_row))``, where
+``T_row = T + min E``: a row off the surface is hotter. Completion and standard deviation are those
+of the mixture; a row is determined if its deviations are small beside the spreads. The factor f is
+calibrated on held-out entries; the deviation between places is that at f = 1, where f is smaller.
 """
 
 from __future__ import annotations
@@ -18,20 +18,19 @@ from typing import NamedTuple, Self
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from polycomplete._devices import Array, median
+from polycomplete._devices import ROUNDING, Array, median
 from polycomplete._resources import Run
 from polycomplete.rows.energy import RowEnergy
-from polycomplete.rows.steps import EVEN, EVEN_ROWS, Block, Holes, Packing, Prior, settle
+from polycomplete.rows.steps import EVEN, EVEN_ROWS, PLAIN, Block, Holes, Packing, Prior, settle
 
 STARTS = 10  # neighbors from which minima are looked for
 DETERMINED = 0.3  # of the spreads: a row with a smaller deviation is determined
-STEPS = (3, 2, 3)  # of Levenberg–Marquardt; rows that came to rest leave in between
+STEPS = (3, 2, 3)  # of Levenberg–Marquardt; converged rows leave in between
 EASY = 1e-3  # their first damping
 GAIN = 0.01  # of T: differences of the energy that mean nothing
-PRIOR, LOOSEST = 5.0, 2.0  # spreads: width of the prior of the starts, and largest deviation
-FLAT = 3.0  # of T_row: temperature of the weights
-NARROWEST = 1e-6  # of the largest spread: columns that vary less count as if they varied so much
-WIDE = 128  # holes from which on a row has no matrix: its deviations follow from the metric alone
+PRIOR = 2.0  # in spreads: width of the prior at the starts, and largest deviation
+NARROWEST = 1e-6  # of the largest spread: the least that a column counts with
+WIDE = 128  # more holes than these: deviations follow from the kernel's metric alone
 
 
 Curvatures = list[tuple[Block, Array]]
@@ -108,9 +107,7 @@ class Posterior:
     usual : float
         T, the usual energy of a row.
     factor : float
-        f: deviations are so many times larger than the curvature says.
-    sharp : bool
-        Whether f² counts in the weights of the mean where it is below 1.
+        f: deviations are larger than the curvature says by this factor.
     packing : Packing
         How rows are put into blocks.
     """
@@ -120,8 +117,14 @@ class Posterior:
     spread: Array
     usual: float
     factor: float = 1.0
-    sharp: bool = False
     packing: Packing = EVEN
+
+    @classmethod
+    def learned(cls, energy: RowEnergy, X: Array, mask: Array, energies: Array) -> Self:
+        """Return what completed rows show of others; T is the median of the rows' energies."""
+        rounding = ROUNDING * float(np.max(energy.kernel.diagonal(X)))
+        usual = max(float(np.median(energies)), rounding)
+        return cls(energy, X, spreads(X, mask), usual, packing=PLAIN)
 
     def on(self, put: Callable[[Array], Array], packing: Packing) -> Self:
         """Return it with its arrays elsewhere."""
@@ -167,18 +170,18 @@ class Posterior:
         seen = xp.take(mask, of, axis=0)
         own = None if exclude is None else xp.take(exclude, of)
         E, damping = rows[:, 0] * 0, rows[:, 0] * 0 + EASY
-        who = xp.arange(rows.shape[0], device=device(rows))
+        active = xp.arange(rows.shape[0], device=device(rows))
         for steps in STEPS:
-            holes = Holes(xp.take(seen, who, axis=0), self.packing)
-            pull = Prior(xp.take(centre, who, axis=0), prior.stiffness)
-            mine = None if own is None else xp.take(own, who)
-            some, damped = xp.take(rows, who, axis=0), xp.take(damping, who)
-            some, E[who], damped, gain = settle(
+            holes = Holes(xp.take(seen, active, axis=0), self.packing)
+            pull = Prior(xp.take(centre, active, axis=0), prior.stiffness)
+            mine = None if own is None else xp.take(own, active)
+            some, damped = xp.take(rows, active, axis=0), xp.take(damping, active)
+            some, E[active], damped, gain = settle(
                 self.energy, some, holes, damped, steps, exclude=mine, prior=pull, run=run
             )
-            rows[who, :], damping[who] = some, damped
-            who = who[gain > GAIN * self.usual]
-            if not who.shape[0]:
+            rows[active, :], damping[active] = some, damped
+            active = active[gain > GAIN * self.usual]
+            if not active.shape[0]:
                 break
         pull = 0.5 * xp.sum(prior.stiffness * xp.where(seen, 0.0, rows - centre) ** 2, axis=1)
         found = Minima(of, table, rows, E, E + pull)
@@ -194,8 +197,8 @@ class Posterior:
         size = self.packing.rows(m)
         size = size if self.packing.even else max(1, min(n, size))
         near = nearest(X, mask, self.pool, k, exclude, size)
-        lent = xp.reshape(xp.take(self.pool, xp.reshape(near, (-1,)), axis=0), (n, k, m))
-        starts = xp.where(mask[:, None, :], X[:, None, :], lent)
+        borrowed = xp.reshape(xp.take(self.pool, xp.reshape(near, (-1,)), axis=0), (n, k, m))
+        starts = xp.where(mask[:, None, :], X[:, None, :], borrowed)
         return xp.concat([X[:, None, :], starts], axis=1) if joint else starts
 
     def _apart(self, starts: Array, mask: Array) -> Array:
@@ -231,18 +234,20 @@ class Posterior:
         heat = self.usual + lowest
         if curvature is None:
             curvature = self.curvature(found, mask, exclude=exclude, run=run)
-        variance = self._variances(found, heat, curvature)
+        temperature = self.factor**2 * heat
+        variance = self._variances(found, temperature, curvature)
         first = found.table[:, 0]
         x, v = xp.take(found.rows, first, axis=0), xp.take(variance, first, axis=0)
         holes = xp.astype(~mask, x.dtype)
         count = xp.clip(xp.sum(holes, axis=1), 1.0, None)
         if found.joint is not None:
             # The joint completion stands for its minimum where that is hardly lower, and near.
-            away = _near(x, found.joint, (LOOSEST * self.spread) ** 2 * holes, count)
+            away = _near(x, found.joint, (PRIOR * self.spread) ** 2 * holes, count)
             x = xp.where(((found.cost <= heat) & (away <= 1))[:, None], found.joint, x)
         several = xp.nonzero(xp.any(found.table[:, 1:] >= 0, axis=1))[0]
         if several.shape[0]:
-            x[several, :], v[several, :] = self._mix(found, variance, heat, x, count, several)
+            mixed = self._mix(found, variance, temperature, x, count, several)
+            x[several, :], v[several, :] = mixed
         std = xp.sqrt(v) * holes
         off = xp.sum((std / self.spread) ** 2, axis=1) / count
         return Completion(x, std, lowest, off < DETERMINED**2)
@@ -272,18 +277,18 @@ class Posterior:
     def _most(self, block: Block) -> Array:
         """Return the largest deviations of the entries of a block."""
         xp = array_namespace(self.spread)
-        return LOOSEST * xp.reshape(xp.take(self.spread, _flat(block.columns)), block.columns.shape)
+        return PRIOR * xp.reshape(xp.take(self.spread, _flat(block.columns)), block.columns.shape)
 
-    def _variances(self, found: Minima, heat: Array, curvature: Curvatures) -> Array:
+    def _variances(self, found: Minima, temperature: Array, curvature: Curvatures) -> Array:
         """Return the diagonals of the covariances at the minima, zero where observed."""
-        xp, out = array_namespace(heat), array_namespace(heat).zeros_like(found.rows)
-        budgets = self.factor**2 * xp.take(heat, found.of)
+        xp, out = array_namespace(temperature), array_namespace(temperature).zeros_like(found.rows)
+        each = xp.take(temperature, found.of)
         for block, H in curvature:
-            most, budget = self._most(block), xp.take(budgets, block.rows)
+            most, T = self._most(block), xp.take(each, block.rows)
             if block.n_holes > WIDE:
-                v = 1 / ((H / budget)[:, None] + most**-2)
+                v = 1 / ((H / T)[:, None] + most**-2)
             else:
-                at, H = xp.arange(block.n_holes, device=device(H)), H / budget[:, None, None]
+                at, H = xp.arange(block.n_holes, device=device(H)), H / T[:, None, None]
                 H[:, at, at] += 1.0
                 v = xp.linalg.diagonal(xp.linalg.inv(H))
                 v = most**2 * xp.where((v > 0) & (v < 1), v, 1.0)  # else rounding
@@ -291,11 +296,19 @@ class Posterior:
         return out
 
     def _mix(
-        self, found: Minima, variance: Array, heat: Array, best: Array, count: Array, some: Array
+        self,
+        found: Minima,
+        variance: Array,
+        temperature: Array,
+        best: Array,
+        count: Array,
+        some: Array,
     ) -> tuple[Array, Array]:
         """Return mean and variance of the mixtures of some rows."""
         xp = array_namespace(best)
-        table, heat, count = (xp.take(A, some, axis=0) for A in (found.table, heat, count))
+        table, temperature, count = (
+            xp.take(A, some, axis=0) for A in (found.table, temperature, count)
+        )
         flat, shape = _flat(xp.clip(table, 0, None)), (*table.shape, best.shape[1])
         x = xp.reshape(xp.take(found.rows, flat, axis=0), shape)
         v = xp.reshape(xp.take(variance, flat, axis=0), shape)
@@ -310,13 +323,12 @@ class Posterior:
             kept.append(new)
         U = xp.where(xp.stack(kept, axis=1), U, xp.inf)
         x[:, 0, :] = xp.take(best, some, axis=0)
+        U = (U - xp.min(U, axis=1)[:, None]) / temperature[:, None]
+        # The mean of equal numbers may differ from them in the last bit: observed entries stay.
+        mean = x[:, 0, :] + xp.sum(_shares(xp.exp(-U)) * (x - x[:, :1, :]), axis=1)
         # Deviations never take a row for colder than its energy says: a second place with as low
         # an energy is not ruled out by the calibration.
-        U, best = (U - xp.min(U, axis=1)[:, None]) / (FLAT * heat)[:, None], x[:, :1, :]
-        wide = max(self.factor**2, 1.0)
-        w, own = (_shares(xp.exp(-U / by)) for by in (wide, self.factor**2 if self.sharp else wide))
-        # The mean of equal numbers may differ from them in the last bit: observed entries stay.
-        mean = best[:, 0, :] + xp.sum(own * (x - best), axis=1)
+        w = _shares(xp.exp(-U * min(self.factor**2, 1.0)))
         return mean, xp.sum(w * (v + (x - mean[:, None, :]) ** 2), axis=1)
 
 
@@ -386,13 +398,13 @@ def nearest(
     return found
 
 
-# A row with so many times the median energy starts again, and moves where its own falls as much.
+# A row with this many times the median energy is restarted, and moves where its own falls as much.
 SUSPICIOUS = 2.0
-FOLDS = 3  # parts of the rows, each of which is judged by what the others show
+FOLDS = 3  # parts of the rows, each judged by a model of the others
 
 
 def folds(n: int, count: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Return the numbers of n rows in so many random parts, none of them empty."""
+    """Return the numbers of n rows in random parts, none of them empty."""
     parts = np.array_split(rng.permutation(n), count)
     return [np.sort(part) for part in parts if len(part)]
 
@@ -405,7 +417,7 @@ def restart(
     exclude: Array | None = None,
     run: Run = map,
 ) -> tuple[Array, int]:
-    """Start suspicious rows again from their neighbors; return the rows and how many moved.
+    """Restart suspicious rows from their neighbors; return the rows and how many moved.
 
     ``exclude`` names the landmark each row takes the place of, if it is one; differences of the
     energy below ``floor`` mean nothing.
@@ -413,15 +425,15 @@ def restart(
     xp = array_namespace(X)
     now = xp.clip(posterior.energy.value(X, exclude), 0.0, None) + floor
     worst = (now > SUSPICIOUS * median(now)) & ~xp.all(mask, axis=1)
-    who = xp.nonzero(worst)[0]
-    if not who.shape[0]:
+    suspects = xp.nonzero(worst)[0]
+    if not suspects.shape[0]:
         return X, 0
-    some, seen = xp.take(X, who, axis=0), xp.take(mask, who, axis=0)
-    own = None if exclude is None else xp.take(exclude, who)
+    some, seen = xp.take(X, suspects, axis=0), xp.take(mask, suspects, axis=0)
+    own = None if exclude is None else xp.take(exclude, suspects)
     found, energy = posterior.minima(some, seen, exclude=own, run=run).best()
-    better = xp.clip(energy, 0.0, None) + floor < xp.take(now, who) / SUSPICIOUS
+    better = xp.clip(energy, 0.0, None) + floor < xp.take(now, suspects) / SUSPICIOUS
     X = xp.asarray(X, copy=True)
-    X[who[better], :] = found[better, :]
+    X[suspects[better], :] = found[better, :]
     return X, int(xp.sum(xp.astype(better, xp.int64)))
 
 
@@ -433,7 +445,7 @@ def restart_by_folds(
     rng: np.random.Generator,
     run: Run = map,
 ) -> tuple[Array, int]:
-    """Start suspicious rows again, each fold judged by what the others show; see :func:`restart`.
+    """Restart suspicious rows, each fold judged by a model of the others; see :func:`restart`.
 
     ``given`` returns the model of the rows with these numbers.
     """

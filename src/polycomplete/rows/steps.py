@@ -78,7 +78,7 @@ class Packing:
         Blocks of a shape that depends on a row's own number of holes alone, padded where rows run
         out: then the bits of a row do not depend on the rows that come with it.
     entries : int
-        Rows × columns of a block. By default its derivatives fit the cache of a few cores; a card
+        Rows × columns of a block. By default its derivatives fit the cache of a few cores; a GPU
         wants large ones.
     smallest : int
         Rows with the same number of holes that make a block of their own: fewer cost more in calls
@@ -307,13 +307,13 @@ def _propose_products(
     for _ in range(ITERATIONS):
         turned = product(direction)
         curvature = xp.sum(direction * turned, axis=1)
-        going = (size > floor) & (curvature > 0)  # a row that is done, or not convex, stays
-        if not bool(xp.any(going)):
+        active = (size > floor) & (curvature > 0)  # a row that is done, or not convex, stays
+        if not bool(xp.any(active)):
             break
-        length = xp.where(going, size / xp.where(going, curvature, 1.0), 0.0)
+        length = xp.where(active, size / xp.where(active, curvature, 1.0), 0.0)
         x = x + length[:, None] * direction
         residual = residual - length[:, None] * turned
         new = xp.sum(residual * residual, axis=1)
-        ratio = xp.where(going, new / xp.where(going, size, 1.0), 0.0)
+        ratio = xp.where(active, new / xp.where(active, size, 1.0), 0.0)
         direction, size = residual + ratio[:, None] * direction, new
     return here.energy, rows + x

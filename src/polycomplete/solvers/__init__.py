@@ -1,7 +1,7 @@
 """Solvers: how the missing entries move."""
 
 from polycomplete.solvers.adam import AdamPlus
-from polycomplete.solvers.base import PathSolver, Progress, Result, Solver
+from polycomplete.solvers.base import PathSolver, Problem, Progress, Result, Solver
 from polycomplete.solvers.exact import Exact, GramSolver
 from polycomplete.solvers.kernel_factorization import KernelFactorization
 from polycomplete.solvers.low_rank import AugmentedLagrangian, SoftImpute
@@ -15,6 +15,7 @@ __all__ = [
     "GramSolver",
     "KernelFactorization",
     "PathSolver",
+    "Problem",
     "Progress",
     "RankPath",
     "Result",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -22,8 +22,8 @@ logger = logging.getLogger("polycomplete")
 
 T = TypeVar("T", bound=Any)
 
-#: A run that begins with a completion begins so many times coarser than that was found: rows in the
-#: wrong place still find theirs.
+#: A warm start begins at a smoothing coarser by this factor than that of its completion: it still
+#: frees stuck rows.
 WARM = 1e3
 
 
@@ -60,7 +60,7 @@ class Result:
     smoothings : list of float
         The smoothing of each iteration.
     iterations : int
-        How many there were.
+        Number of iterations.
     seconds : float
         Wall-clock time.
     stop : {"converged", "max_iter", "time_limit", "callback"}
@@ -91,7 +91,7 @@ class Result:
 
     @property
     def smoothing(self) -> float:
-        """The last smoothing; NaN where there was nothing to move."""
+        """The last smoothing; NaN where nothing was missing."""
         return self.smoothings[-1] if self.smoothings else float("nan")
 
 
@@ -202,7 +202,25 @@ class PathSolver(BaseEstimator):
         raise TypeError(f"{self!r} has no path to follow.")
 
 
-class Solver(BaseEstimator):
+class Problem(Protocol):
+    """What a solver poses: scaled rows to be completed."""
+
+    @property
+    def mask(self) -> np.ndarray:
+        """True where observed, (n, m)."""
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel, resolved."""
+
+    def with_kernel(self, kernel: Kernel) -> Self:
+        """Return the same problem with another kernel."""
+
+
+P = TypeVar("P", bound=Problem)
+
+
+class Solver(BaseEstimator, Generic[P]):
     """What moves the missing entries: poses the problem of scaled rows and minimizes it.
 
     A solver of your own states ``pose`` (or inherits it) and ``solve``; with ``path`` and
@@ -223,29 +241,39 @@ class Solver(BaseEstimator):
     time_limit: float | None = None
     #: Rows that the surface is learned from at most; None for all.
     max_samples: int | None = None
+    #: Bytes that may be taken; None for a share of the free memory.
+    max_memory: float | None = None
     #: Whether a completion of a fit is the mean of what its row's posterior says.
     blend: bool = False
+    #: The parameter that allows more iterations.
+    limit: str = "max_iter"
+    #: Whether tensors on a GPU are worked on there by default.
+    follows_tensors: bool = False
 
     def working(self, resources: Resources, n_rows: int) -> AbstractContextManager[Resources]:
-        """Return a context in which so many rows are worked on."""
+        """Return the context in which this number of rows is worked on."""
         raise NotImplementedError
 
     def rows_to_choose_by(self, mask: np.ndarray, seed: int) -> np.ndarray | None:
         """Return the rows on which scale and smoothing are chosen; None for all."""
         return None
 
-    def learn(self, problem: Any, X: np.ndarray, smoothing: float) -> Posterior:
+    def learn(self, problem: P, X: np.ndarray, smoothing: float) -> Posterior:
         """Return what completed rows show of further ones."""
         raise NotImplementedError
 
     def without(
-        self, problem: Any, X: np.ndarray, smoothing: float
+        self, problem: P, X: np.ndarray, smoothing: float
     ) -> Iterator[tuple[np.ndarray, Posterior, np.ndarray | None]]:
         """Yield completed rows, and what the others show of them.
 
         The third says which landmark each of the rows is, where it can be left out.
         """
         raise NotImplementedError
+
+    def refine(self, problem: P, X: np.ndarray, smoothing: float) -> np.ndarray:
+        """Return a completion from the end of the path, brought nearer to a finer smoothing."""
+        return X
 
     def pose(
         self,
@@ -256,16 +284,16 @@ class Solver(BaseEstimator):
         noise: float | None = None,
         resources: Resources = Resources(),  # noqa: B008  (cannot be changed)
         seed: int = 0,
-    ) -> Any:
+    ) -> P:
         """Return the problem of completing scaled rows; kernel and penalty are resolved."""
         raise NotImplementedError
 
-    def solve(self, problem: Any, smoothing: float, init: np.ndarray | None = None) -> Result:
+    def solve(self, problem: P, smoothing: float, init: np.ndarray | None = None) -> Result:
         """Minimize a problem down to a smoothing, from a completion near it where one is given."""
         raise NotImplementedError
 
     def path(
-        self, problem: Any, time_limit: float | None = None
+        self, problem: P, time_limit: float | None = None
     ) -> Iterator[tuple[float, np.ndarray]]:
         """Yield smoothings and completed rows, from coarse to fine."""
         raise TypeError(f"{self!r} has no path of decreasing smoothing to follow.")
@@ -309,7 +337,7 @@ STARTS = {"zero": _zero, "mean": _mean, "row-column": _row_column}
 
 
 def fill(X: np.ndarray, mask: np.ndarray, init: str, name: str = "init") -> np.ndarray:
-    """Return X with its missing entries as they are at first."""
+    """Return X with an initial guess of its missing entries."""
     if init not in STARTS:
         raise ValueError(f"{name} must be one of {sorted(STARTS)}, got {init!r}.")
     return np.where(mask, X, STARTS[init](X, mask))

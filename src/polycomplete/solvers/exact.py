@@ -3,8 +3,8 @@
 1. From a large smoothing γ down to a small one, Newton steps move the missing entries
    (:mod:`polycomplete.solvers.newton`); on a GPU L-BFGS does, a factor ten at a time, in
    row-preconditioned variables.
-2. Rows that a neighbour's start would serve much better are started again (``rescue``), and the
-   last stages repeated; the result is kept only if the objective falls.
+2. Stuck rows are restarted from their neighbors (``rescue``), and the last stages repeated; the
+   result is kept only if the objective falls.
 3. Where the smoothing goes on below 1e-7 the kernel is widened: on data without noise the wider
    kernel is the more accurate one.
 
@@ -24,7 +24,7 @@ from scipy.optimize import minimize
 from polycomplete._devices import find_device, free_memory
 from polycomplete._messages import check_numbers
 from polycomplete._resources import Resources, blas_threads_for
-from polycomplete.kernels import Kernel, Polynomial, typical_distance
+from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.penalties import Schatten
 from polycomplete.rows import PLAIN, Posterior, restart, spreads
 from polycomplete.solvers.base import (
@@ -45,7 +45,6 @@ from polycomplete.solvers.problem import (
     ExactProblem,
     LiftProblem,
     Point,
-    count,
     pays,
     row_energy,
 )
@@ -56,7 +55,7 @@ PER_DECADE, HURRIED = 3, 2  # Newton steps in which the smoothing falls by ten: 
 
 # Arrays of n × n numbers alive at once in a Newton step: Gram matrix, eigenvectors, the parts of
 # the Hessian and what a product with it passes through, 14 of them (tests/test_exact.py measures
-# the peak). With N features there are fewer, of n × N and of N × N numbers.
+# the peak). With N features these are arrays of n × N and N × N numbers.
 ARRAYS = 15
 # Bytes of the blocks in which rows are worked on, whatever their number.
 BLOCKS = 1.5e8
@@ -64,7 +63,7 @@ BLOCKS = 1.5e8
 PARTIAL = 600
 
 
-class GramSolver(Solver):
+class GramSolver(Solver[ExactProblem]):
     """What poses the problem on the Gram matrix of all rows, or on a polynomial kernel's features.
 
     Examples
@@ -75,7 +74,6 @@ class GramSolver(Solver):
     """
 
     eigen: str = "auto"
-    max_memory: float | None = None
 
     def pose(
         self,
@@ -91,16 +89,17 @@ class GramSolver(Solver):
         n, m = X.shape
         device = resources.name_for(n)
         lifted = self.eigen == "auto" and pays(kernel, n, m) and find_device(device).is_host
-        self.check(n, m, count(kernel, m) if lifted else None)
+        size = kernel.n_features(m)
+        self.check(n, m, size if lifted else None)
         if lifted:
             return LiftProblem(X, mask, kernel, penalty, noise=noise)
-        partial = self.eigen == "auto" and isinstance(kernel, Polynomial) and n >= PARTIAL
+        partial = self.eigen == "auto" and size is not None and n >= PARTIAL
         eigen = "partial" if partial or self.eigen == "partial" else "full"
         return ExactProblem(X, mask, kernel, penalty, eigen, device, noise)
 
     @contextmanager
     def working(self, resources: Resources, n_rows: int) -> Iterator[Resources]:
-        """Give as many BLAS threads as pay for so many rows."""
+        """Give as many BLAS threads as pay for this number of rows."""
         with blas_threads_for(n_rows):
             yield resources
 
@@ -114,10 +113,10 @@ class GramSolver(Solver):
         """Yield all rows: each can be left out of what all of them show."""
         every, gamma = np.arange(len(X)), smoothing * problem.unit
         energy = row_energy(problem.kernel, X, gamma)
-        usual = max(float(np.median(energy.left_out(X))), gamma)
+        posterior = Posterior.learned(energy, X, problem.mask, energy.left_out(X))
         if not in_place:
-            energy = replace(energy, own=None)
-        yield every, Posterior(energy, X, spreads(X, problem.mask), usual, packing=PLAIN), every
+            posterior = replace(posterior, energy=replace(energy, own=None))
+        yield every, posterior, every
 
     def memory_needed(self, n_rows: int, n_columns: int, n_features: int | None = None) -> int:
         """Return the bytes a solve takes at its peak, on the Gram matrix or on features."""
@@ -186,7 +185,7 @@ class Exact(GramSolver):
         Converged when the entries move less than this in a round, as a root mean square in units
         of a column's standard deviation.
     n_restarts : int, default=3
-        Rounds of restarts for rows that settled in the wrong place.
+        Rounds of restarts of stuck rows.
     stretch : float, default=1.5
         The kernel's width is multiplied by this for smoothings below 1e-7.
     blend : bool, default=True
@@ -218,6 +217,7 @@ class Exact(GramSolver):
 
     default_smoothing = 1e-9
     path_end = COARSE
+    limit = "rounds"
 
     def __init__(
         self,
@@ -264,7 +264,7 @@ class Exact(GramSolver):
             None,
             min(self.n_restarts, 1),
         )  # stuck rows decide nothing
-        run = _Run(quick, problem, per_decade=HURRIED)
+        run = ExactRun(quick, problem, per_decade=HURRIED)
         smoothing = self.initial_smoothing
         try:
             for smoothing in stages(self.initial_smoothing, COARSE):
@@ -275,6 +275,14 @@ class Exact(GramSolver):
             pass
         yield smoothing, run.problem.unpack(run.z)
 
+    def refine(self, problem: ExactProblem, X: np.ndarray, smoothing: float) -> np.ndarray:
+        """Take the steps of one stage from a completion near a smoothing."""
+        quick = copy(self)
+        quick.time_limit = quick.callback = None
+        run = ExactRun(quick, problem, X)
+        run.stage(smoothing)
+        return run.problem.unpack(run.z)
+
     def solve(
         self, problem: ExactProblem, smoothing: float, init: np.ndarray | None = None
     ) -> Result:
@@ -283,7 +291,7 @@ class Exact(GramSolver):
         ``init`` is a completion that was found near that smoothing, when it was chosen: then
         fewer stages lead there.
         """
-        run = _Run(self, problem, init)
+        run = ExactRun(self, problem, init)
         problem, stop = run.problem, "max_iter"
         coarse = max(smoothing, COARSE)
         first = (
@@ -305,7 +313,7 @@ class Exact(GramSolver):
         return run.monitor.result(run.problem.unpack(run.z), stop, run.problem.kernel)
 
 
-class _Run:
+class ExactRun:
     """One run of the solver: where it stands, and its moves."""
 
     def __init__(
@@ -339,7 +347,7 @@ class _Run:
         return self.solver.algorithm == "newton" and self.problem.device.is_host
 
     def stage(self, smoothing: float) -> float:
-        """Come down to one smoothing and minimize there; return how far the entries moved."""
+        """Come down to one smoothing and minimize; return how far the entries moved."""
         begin = self.z
         if not begin.size:
             return 0.0
@@ -401,12 +409,12 @@ class _Run:
         minimize(objective, y, jac=True, method="L-BFGS-B", callback=watch, options=options)
 
     def restart(self, smoothing: float) -> None:
-        """Start the worst rows again; keep what lowers the objective."""
+        """Restart the worst rows; keep what lowers the objective."""
         gamma = smoothing * self.problem.unit
         for _ in range(self.solver.n_restarts):
             kept = self.z
             X, moved = rescue(self.problem, self.problem.unpack(self.z), gamma)
-            logger.info("started %d rows again", moved)
+            logger.info("restarted %d rows", moved)
             if not moved:
                 return
             self.z = self.problem.pack(X)
@@ -419,7 +427,7 @@ class _Run:
                 return
 
     def converge(self, smoothing: float) -> str:
-        """Stay at the last smoothing until the entries rest."""
+        """Stay at the last smoothing until the entries converge."""
         for _ in range(self.solver.rounds):
             if self._round(smoothing) < self.solver.tol:
                 return "converged"
@@ -440,7 +448,7 @@ class _Run:
 
 
 def rescue(problem: ExactProblem, X: np.ndarray, gamma: float) -> tuple[np.ndarray, int]:
-    """Start the worst rows again from their neighbors; return X and how many rows moved.
+    """Restart the worst rows from their neighbors; return X and how many rows moved.
 
     The energy of a row given the others is its exact share of the log penalty, so a row that
     finds a much lower one was stuck.

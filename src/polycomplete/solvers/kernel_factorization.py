@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 
@@ -67,7 +67,7 @@ ENOUGH = 4.0  # a mean energy of so many β: now the number of atoms limits, not
 LEAST = 1e-12  # β: less would be lost in rounding
 
 
-class KernelFactorization(Solver):
+class KernelFactorization(Solver["AtomProblem"]):
     """Learn atoms that explain all rows, and complete the rows with them, jointly.
 
     Its objective is its own: half the sum of the row energies with the atoms as landmarks, whatever
@@ -251,6 +251,10 @@ class AtomProblem:
     def size(self, factor: int = 1) -> int:
         """Return how many rows are drawn or selected as atoms, at most half of them."""
         return max(1, min(factor * self.count, len(self.mask) // 2))
+
+    def with_kernel(self, kernel: Kernel) -> AtomProblem:
+        """Return the same problem with another kernel."""
+        return replace(self, kernel=kernel)
 
     def select(self, X: np.ndarray, factor: int = 1) -> np.ndarray:
         """Return those of some complete rows that explain the others well."""

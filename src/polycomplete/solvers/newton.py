@@ -63,7 +63,7 @@ class HessianOperator:
     def _weights(self, gamma: float) -> np.ndarray:
         """Return wᵢⱼ, kept between a quarter of the smaller and the larger of hᵢ and hⱼ.
 
-        Equal weights and 0 < p ≤ 1 stay in between by themselves but for the quarter.
+        Equal weights and 0 < p ≤ 1 imply this but for the quarter.
         """
         lam, h = self.lam, self.h
         gap = lam[:, None] - lam
@@ -183,7 +183,7 @@ def _inverses(H: np.ndarray) -> np.ndarray:
 
 def hessian(point: Point, gamma: float, unused: float = UNUSED) -> HessianOperator:
     """Return gradient and curvature at a point."""
-    kind = _LiftHessian if isinstance(point.problem, LiftProblem) else _GramHessian
+    kind = _GramHessian if point.problem.features is None else _LiftHessian
     return kind(point, gamma, unused)
 
 

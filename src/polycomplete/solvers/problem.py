@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import comb
 
 import numpy as np
 from array_api_compat import array_namespace, device
@@ -104,6 +103,11 @@ class ExactProblem:
         self.free = ~self.mask if self.noise is None else np.ones_like(self.mask)
 
     @property
+    def features(self) -> PolynomialFeatures | None:
+        """The features that take the place of the Gram matrix; None without them."""
+        return None
+
+    @property
     def unit(self) -> float:
         """The mean of k(x, x): smoothing is counted in it, so that it means the same for all."""
         return float(np.mean(self.kernel.diagonal(self.X)))
@@ -177,7 +181,7 @@ class ExactProblem:
                 every = np.ones_like(every)
         w = every[: len(lam)]
         # Far below γ the penalty is linear: the tail pays its slope at zero times its sum. The
-        # first of the tail holds most of it, so that its weight stands for all.
+        # first of the tail holds most of it, so its weight is taken for all.
         beyond = every[min(len(lam), len(every) - 1)]
         rest = float(self.penalty.slope(lam[:1] * 0, beyond, gamma)[0])
         value = self.penalty.value(lam, w, gamma) + rest * spectrum.tail
@@ -223,9 +227,9 @@ class PolynomialFeatures:
 
     @classmethod
     def of(cls, kernel: Kernel, n_columns: int) -> PolynomialFeatures:
-        """Return the features of a kernel on rows of so many columns."""
+        """Return the features of a kernel on rows of this length."""
         assert isinstance(kernel, Polynomial)
-        size = count(kernel, n_columns)
+        size = kernel.n_features(n_columns)
         drawn = np.random.default_rng(0).standard_normal((int(OVER * size) + 1, n_columns))
         landmarks = drawn * np.sqrt((kernel.offset or n_columns) / n_columns)
         values, V = eigenpairs(kernel.gram(landmarks))
@@ -252,14 +256,10 @@ class PolynomialFeatures:
         return RowEnergy(self.kernel, self.landmarks, self.turn @ factor, own)
 
 
-def count(kernel: Polynomial, n_columns: int) -> int:
-    """Return the number of monomials of a polynomial kernel."""
-    return comb(n_columns + int(kernel.degree) - (kernel.offset == 0), int(kernel.degree))
-
-
 def pays(kernel: Kernel, n_rows: int, n_columns: int) -> bool:
     """Return whether the features are at most half as many as rows: working on them is cheaper."""
-    return isinstance(kernel, Polynomial) and 2 * count(kernel, n_columns) < n_rows
+    size = kernel.n_features(n_columns)
+    return size is not None and 2 * size < n_rows
 
 
 @dataclass
@@ -275,7 +275,7 @@ class LiftProblem(ExactProblem):
         """Return the point z, with its features (n × N) and the eigenpairs of their moments."""
         X = self.unpack(z)
         F = self.features(X)
-        return Point(self, z, X, F, moments(F))
+        return Point(self, z, X, F, moment_spectrum(F))
 
     def value_and_gradient(self, z: np.ndarray, gamma: float) -> tuple[float, np.ndarray]:
         """Return the objective and its gradient in the free entries."""
@@ -285,7 +285,7 @@ class LiftProblem(ExactProblem):
         return value + paid, (2 * self.features.pull(at.X, at.K @ G) + pull)[self.free]
 
 
-def moments(F: np.ndarray) -> Spectrum:
+def moment_spectrum(F: np.ndarray) -> Spectrum:
     """Return the eigenpairs of ``Fᵀ F``, no more of them than F has rows."""
     values, vectors = eigenpairs(F.T @ F)
     return Spectrum(np.maximum(values[::-1], 0)[: len(F)], vectors[:, ::-1][:, : len(F)])
@@ -300,7 +300,7 @@ def row_energy(kernel: Kernel, X: np.ndarray, gamma: float, in_place: bool = Tru
         return learn(kernel, X, gamma, in_place)
     features = PolynomialFeatures.of(kernel, X.shape[1])
     F = features(X)
-    spectrum = moments(F)
+    spectrum = moment_spectrum(F)
     values, R = spectrum.eigenvalues, spectrum.vectors
     kept = values > 1e-3 * gamma
     factor = R[:, kept] * np.sqrt(values[kept] / (values[kept] + gamma))

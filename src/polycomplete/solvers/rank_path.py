@@ -22,7 +22,7 @@ from polycomplete.rows import EVEN, PLAIN, Completion, Posterior, RowEnergy, res
 from polycomplete.solvers.base import Callback, Monitor, PathSolver, Result, Stopped, logger
 from polycomplete.solvers.exact import Exact
 from polycomplete.solvers.newton import DAMPING, RENEWED, hessian, step
-from polycomplete.solvers.problem import ExactProblem, LiftProblem, count, pays, row_energy
+from polycomplete.solvers.problem import ExactProblem, LiftProblem, pays, row_energy
 
 KERNEL = Polynomial(2, 0.0)
 EXPLAINED = 1e-9  # of the lifts: where less is unexplained, nothing is left to explain
@@ -184,7 +184,7 @@ class _Run:
         self.units = UnitRows.fit(X, mask, solver.offset)
         n, M = X.shape[0], X.shape[1] + (solver.offset > 0)
         lifted = pays(KERNEL, n, M)
-        Exact(max_memory=solver.max_memory).check(n, M, count(KERNEL, M) if lifted else None)
+        Exact(max_memory=solver.max_memory).check(n, M, KERNEL.n_features(M) if lifted else None)
         Y, seen, self.length = self.units.apply(X, mask)
         kind = LiftProblem if lifted else ExactProblem
         self.problem = kind(Y, seen, KERNEL, Schatten(2.0, Skip(self.rank)))
@@ -296,4 +296,4 @@ def largest(seen: np.ndarray) -> int:
     """
     observed = seen.sum(axis=1)
     products = int(np.quantile(observed * (observed + 1) / 2, 0.75))
-    return max(1, min(len(seen) // 2, products, count(KERNEL, seen.shape[1]) - 1))
+    return max(1, min(len(seen) // 2, products, KERNEL.n_features(seen.shape[1]) - 1))
