@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from copy import copy
+from dataclasses import dataclass
 
 import numpy as np
 from array_api_compat import array_namespace, device
@@ -51,6 +52,7 @@ ENTRIES = 25_000  # observed entries to choose by
 STICKY = 3e-4  # smoothing: above, energies have one minimum and rows are not stuck
 
 
+@dataclass(eq=False, repr=False)
 class Landmark(Solver[LandmarkProblem]):
     """Express the surface by a few of the rows, and complete each row independently.
 
@@ -97,38 +99,23 @@ class Landmark(Solver[LandmarkProblem]):
     Landmark(n_landmarks=200)
     """
 
+    n_landmarks: int | str = "auto"
+    max_samples: int = 3000
+    init: str = "mean"
+    initial_smoothing: float = 1.0
+    steps_per_decade: float = 8
+    momentum: float = 0.9
+    n_final_sweeps: int = 10
+    max_iter: int = 400
+    n_restarts: int = 3
+    max_memory: float | None = None
+    time_limit: float | None = None
+    callback: Callback | None = None
+
     default_smoothing = 1e-7
     path_end = 1e-7
     blend = True
     follows_tensors = True
-
-    def __init__(
-        self,
-        n_landmarks: int | str = "auto",
-        max_samples: int = 3000,
-        init: str = "mean",
-        initial_smoothing: float = 1.0,
-        steps_per_decade: float = 8,
-        momentum: float = 0.9,
-        n_final_sweeps: int = 10,
-        max_iter: int = 400,
-        n_restarts: int = 3,
-        max_memory: float | None = None,
-        time_limit: float | None = None,
-        callback: Callback | None = None,
-    ):
-        self.n_landmarks = n_landmarks
-        self.max_samples = max_samples
-        self.init = init
-        self.initial_smoothing = initial_smoothing
-        self.steps_per_decade = steps_per_decade
-        self.momentum = momentum
-        self.n_final_sweeps = n_final_sweeps
-        self.max_iter = max_iter
-        self.n_restarts = n_restarts
-        self.max_memory = max_memory
-        self.time_limit = time_limit
-        self.callback = callback
 
     def check(self) -> None:
         """Refuse what makes no sense."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from polycomplete._messages import check_numbers
@@ -10,6 +12,7 @@ from polycomplete.solvers.exact import GramSolver
 from polycomplete.solvers.problem import ExactProblem
 
 
+@dataclass(eq=False, repr=False)
 class AdamPlus(GramSolver):
     """The solver of the paper, with the paper's settings.
 
@@ -57,33 +60,19 @@ class AdamPlus(GramSolver):
     AdamPlus(max_iter=1000)
     """
 
-    default_smoothing = 1e-6
+    init: str = "zero"
+    max_iter: int = 500
+    step: float = 1e-4
+    tol: float = 1e-6
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    eigen: str = "auto"
+    max_memory: float | None = None
+    time_limit: float | None = None
+    callback: Callback | None = None
 
-    def __init__(
-        self,
-        init: str = "zero",
-        max_iter: int = 500,
-        step: float = 1e-4,
-        tol: float = 1e-6,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        epsilon: float = 1e-8,
-        eigen: str = "auto",
-        max_memory: float | None = None,
-        time_limit: float | None = None,
-        callback: Callback | None = None,
-    ):
-        self.init = init
-        self.max_iter = max_iter
-        self.step = step
-        self.tol = tol
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
-        self.eigen = eigen
-        self.max_memory = max_memory
-        self.time_limit = time_limit
-        self.callback = callback
+    default_smoothing = 1e-6
 
     def solve(
         self, problem: ExactProblem, smoothing: float, init: np.ndarray | None = None

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize
@@ -160,6 +160,7 @@ def _per_row(n_columns: int) -> int:
     return 2 * n_columns**2 if n_columns <= WIDEST else 0
 
 
+@dataclass(eq=False, repr=False)
 class Exact(GramSolver):
     """Minimize at a large smoothing first and follow the solution as the smoothing shrinks.
 
@@ -215,39 +216,23 @@ class Exact(GramSolver):
     12.214
     """
 
+    init: str = "mean"
+    initial_smoothing: float = 1.0
+    algorithm: str = "newton"
+    max_iter: int = 40
+    rounds: int = 10
+    tol: float = 1e-3
+    n_restarts: int = 3
+    stretch: float = 1.5
+    blend: bool = True
+    eigen: str = "auto"
+    max_memory: float | None = None
+    time_limit: float | None = None
+    callback: Callback | None = None
+
     default_smoothing = 1e-9
     path_end = COARSE
     limit = "rounds"
-
-    def __init__(
-        self,
-        init: str = "mean",
-        initial_smoothing: float = 1.0,
-        algorithm: str = "newton",
-        max_iter: int = 40,
-        rounds: int = 10,
-        tol: float = 1e-3,
-        n_restarts: int = 3,
-        stretch: float = 1.5,
-        blend: bool = True,
-        eigen: str = "auto",
-        max_memory: float | None = None,
-        time_limit: float | None = None,
-        callback: Callback | None = None,
-    ):
-        self.init = init
-        self.initial_smoothing = initial_smoothing
-        self.algorithm = algorithm
-        self.max_iter = max_iter
-        self.rounds = rounds
-        self.tol = tol
-        self.n_restarts = n_restarts
-        self.stretch = stretch
-        self.blend = blend
-        self.eigen = eigen
-        self.max_memory = max_memory
-        self.time_limit = time_limit
-        self.callback = callback
 
     def path(
         self, problem: ExactProblem, time_limit: float | None = None

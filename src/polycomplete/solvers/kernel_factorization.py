@@ -67,6 +67,7 @@ ENOUGH = 4.0  # a mean energy of so many β: now the number of atoms limits, not
 LEAST = 1e-12  # β: less would be lost in rounding
 
 
+@dataclass(eq=False, repr=False)
 class KernelFactorization(Solver["AtomProblem"]):
     """Learn atoms that explain all rows, and complete the rows with them, jointly.
 
@@ -107,29 +108,18 @@ class KernelFactorization(Solver["AtomProblem"]):
     True
     """
 
+    n_atoms: int | str = "auto"
+    max_samples: int = 2000
+    steps_per_decade: int = 4
+    n_restarts: int = 2
+    max_iter: int = 400
+    tol: float = 2e-3
+    time_limit: float | None = None
+    callback: Callback | None = None
+
     default_smoothing = 1e-9
     path_end = 1e-6  # below, drawn atoms are too few to tell right from wrong
     blend = True
-
-    def __init__(
-        self,
-        n_atoms: int | str = "auto",
-        max_samples: int = 2000,
-        steps_per_decade: int = 4,
-        n_restarts: int = 2,
-        max_iter: int = 400,
-        tol: float = 2e-3,
-        time_limit: float | None = None,
-        callback: Callback | None = None,
-    ):
-        self.n_atoms = n_atoms
-        self.max_samples = max_samples
-        self.steps_per_decade = steps_per_decade
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.time_limit = time_limit
-        self.callback = callback
 
     def check(self) -> None:
         """Refuse what makes no sense."""

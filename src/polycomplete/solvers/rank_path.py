@@ -81,6 +81,7 @@ class RankModel:
         return self.units.undo(found.rows, length, X, mask), ~found.determined
 
 
+@dataclass(eq=False, repr=False)
 class RankPath(PathSolver):
     """Minimize the part of the lifted rows that R dimensions leave unexplained.
 
@@ -111,21 +112,13 @@ class RankPath(PathSolver):
     True
     """
 
-    path_end = 1e-9
+    rank: int | str = "auto"
+    offset: float = 1.0
+    max_memory: float | None = None
+    time_limit: float | None = None
+    callback: Callback | None = None
 
-    def __init__(
-        self,
-        rank: int | str = "auto",
-        offset: float = 1.0,
-        max_memory: float | None = None,
-        time_limit: float | None = None,
-        callback: Callback | None = None,
-    ):
-        self.rank = rank
-        self.offset = offset
-        self.max_memory = max_memory
-        self.time_limit = time_limit
-        self.callback = callback
+    path_end = 1e-9
 
     @property
     def smoothing(self) -> float | str:  # type: ignore[override]
