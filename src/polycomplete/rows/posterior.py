@@ -323,12 +323,13 @@ class Posterior:
             kept.append(new)
         U = xp.where(xp.stack(kept, axis=1), U, xp.inf)
         x[:, 0, :] = xp.take(best, some, axis=0)
-        U = (U - xp.min(U, axis=1)[:, None]) / temperature[:, None]
+        V = xp.where(xp.isfinite(U), xp.reshape(xp.take(found.energy, flat), table.shape), xp.inf)
+        U, V = ((A - xp.min(A, axis=1)[:, None]) / temperature[:, None] for A in (U, V))
         # The mean of equal numbers may differ from them in the last bit: observed entries stay.
         mean = x[:, 0, :] + xp.sum(_shares(xp.exp(-U)) * (x - x[:, :1, :]), axis=1)
-        # Deviations never take a row for colder than its energy says: a second place with as low
-        # an energy is not ruled out by the calibration.
-        w = _shares(xp.exp(-U * min(self.factor**2, 1.0)))
+        # For deviations neither the prior nor a small factor rules out a minimum of about the same
+        # energy: the calibration says nothing of the distance between minima.
+        w = _shares(xp.exp(-V * min(self.factor**2, 1.0)))
         return mean, xp.sum(w * (v + (x - mean[:, None, :]) ** 2), axis=1)
 
 
