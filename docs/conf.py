@@ -83,6 +83,16 @@ def escape_bars(
             lines[at] = "``".join(parts)
 
 
+def name_footnotes(
+    app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]
+) -> None:
+    """Make the numbers of references unique: each docstring of a page begins with [1]."""
+    label = rf"[#{name.rpartition('.')[2]}-\1]"
+    for at, line in enumerate(lines):
+        line = re.sub(r"\[(\d+)\](?=_)", label, line)
+        lines[at] = re.sub(r"(?<=^\.\. )\[(\d+)\]", label, line)
+
+
 def trim_blocks(app: Sphinx, page: str, source: list[str]) -> None:
     """Drop the empty line that doctest needs at the end of a block."""
     source[0] = re.sub(r"\n\n```\n", "\n```\n", source[0])
@@ -98,6 +108,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Prepare the build, before anything is read."""
     api_pages.write(HERE / "api")
     app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("autodoc-process-docstring", name_footnotes, priority=100)
     app.connect("autodoc-process-docstring", escape_bars, priority=900)
     app.connect("source-read", trim_blocks)
     app.connect("build-finished", copy_results)

@@ -15,7 +15,7 @@ from polycomplete.solvers import AdamPlus, Exact, Solver
 
 @dataclass(eq=False, repr=False)
 class NLMC(Completer):
-    """Nonlinear matrix completion: the plain Schatten-p penalty in feature space.
+    """Nonlinear matrix completion [1]_: the plain Schatten-p penalty in feature space.
 
     Minimizes R₁(φ(X̂)) = Σ σᵢᵖ(φ(X̂)) = Tr(𝒦(X̂)^(p/2)), eqs. (9) and (12) of [2]_, over the missing
     entries: :class:`PMC` without weights.

@@ -14,7 +14,7 @@ from polycomplete.solvers.problem import ExactProblem
 
 @dataclass(eq=False, repr=False)
 class AdamPlus(GramSolver):
-    """The solver of the paper, with the paper's settings.
+    """The solver of the paper [1]_, with the paper's settings.
 
     The smoothing is fixed: ``smoothing="auto"`` of a completer means γ = 1e-6 with this solver.
 
