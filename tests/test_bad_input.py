@@ -73,7 +73,7 @@ WRONG = {
     "skip": (Completer(penalty=Schatten(0.5, Skip(-1))), r"Skip\(s=...\) must be .*, got -1"),
     "landmark with p": (
         Completer(penalty=Schatten(2.0), solver=Landmark()),
-        r"Landmark\(\) takes .* p up to 1, got Schatten\(p=2\.0",
+        r"Landmark\(\) needs .* p of at most 1, got Schatten\(p=2\.0",
     ),
     "landmark with noise": (PMC(solver=Landmark(), noise=1.0), "keeps observed entries"),
     "weights word": (

@@ -153,8 +153,8 @@ def test_stretched_multiplies_a_width_and_nothing_else():
         (RBF(width=np.nan), r"width=.*positive number.*got nan"),
         (RBF(width="wide"), r"width=.*positive number.*got 'wide'"),
         (RBF(multiple=0.0), r"multiple=.*positive.*got 0\.0"),
-        (Polynomial(0), r"degree=.*whole number from 1.*got 0"),
-        (Polynomial(1.5), r"degree=.*whole number from 1.*got 1\.5"),
+        (Polynomial(0), r"degree=.*positive integer.*got 0"),
+        (Polynomial(1.5), r"degree=.*positive integer.*got 1\.5"),
         (Polynomial(2, -1.0), r"offset=.*negative.*got -1\.0"),
     ],
 )

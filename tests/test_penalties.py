@@ -208,9 +208,9 @@ def test_skip_auto_becomes_the_linear_rank():
     [
         (Schatten(2.5), r"p must be .*at most 2, got 2\.5"),
         (Schatten(np.nan), "p must be .*at most 2, got nan"),
-        (Schatten(0.5, Skip(-1)), r"s=.*whole number from 0.*got -1"),
-        (Schatten(0.5, Skip(2.5)), r"s=.*whole number from 0.*got 2\.5"),
-        (Schatten(0.5, Skip("m")), r"s=.*whole number from 0.*got 'm'"),
+        (Schatten(0.5, Skip(-1)), r"s=.*non-negative integer.*got -1"),
+        (Schatten(0.5, Skip(2.5)), r"s=.*non-negative integer.*got 2\.5"),
+        (Schatten(0.5, Skip("m")), r"s=.*non-negative integer.*got 'm'"),
     ],
 )
 def test_wrong_parameters_are_named_with_their_value(penalty, words):

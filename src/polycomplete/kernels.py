@@ -1,8 +1,8 @@
-"""Kernels: what "close" means, and how a gradient in the Gram matrix becomes one in the rows.
+"""Kernels, and how a gradient in the Gram matrix becomes one in the rows.
 
 Every kernel here is a function of ``x·y``, ``|x|²`` and ``|y|²``, so that its derivative in the
-first argument has the form ``∂k(x, y)/∂x = s(x, y) y − t(x, y) x``. A kernel states ``k``, ``s``
-and ``t``; the chain rules of the whole Gram matrix and of a single row follow from these alone.
+first argument has the form ``∂k(x, y)/∂x = s(x, y) y − t(x, y) x``. A kernel defines ``k``, ``s``
+and ``t``; the chain rules of the whole Gram matrix and of a single row follow from these.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from polycomplete._messages import check_numbers
 
 __all__ = ["RBF", "Kernel", "Linear", "Polynomial", "typical_distance"]
 
-#: Relative, of central differences.
+#: Relative step of central differences.
 STEP = float(np.finfo(np.float64).eps) ** (1 / 3)
 
 
 def typical_distance(X: Array, mask: Array) -> float:
-    """Root mean squared distance between two rows, from the observed entries alone.
+    """Return the root mean squared distance between two rows, from the observed entries alone.
 
-    It is ``sqrt(2 Σ_a var(a))`` with the variance of each column over its observed entries, and the
-    unit of ``RBF(width="auto")``.
+    It is ``sqrt(2 Σ_a var(a))``, where ``var(a)`` is the variance of the observed entries of column
+    a, and the unit of ``RBF(width="auto")``.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def typical_distance(X: Array, mask: Array) -> float:
     Returns
     -------
     float
-        The distance, or 1.0 where the observed entries do not vary.
+        The distance, or 1.0 if the observed entries do not vary.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Kernel(BaseEstimator):
            [11., 25.]])
     """
 
-    #: c where both slopes are ``c k(x, y)``; None for other kernels.
+    #: c if both slopes are ``c k(x, y)``; None for other kernels.
     decay: float | None = None
 
     def resolve(self, X: Array, mask: Array) -> Kernel:
@@ -78,15 +78,15 @@ class Kernel(BaseEstimator):
         return self
 
     def stretched(self, factor: float) -> Kernel:
-        """Return the kernel with its width multiplied; itself where it has no width."""
+        """Return the kernel with its width multiplied, or itself if it has no width."""
         return self
 
     def n_features(self, n_columns: int) -> int | None:
-        """Return the dimension of the feature space over rows of this length; None if infinite."""
+        """Return the dimension of the feature space of rows of this length; None if infinite."""
         return None
 
     def gram(self, X: Array, Y: Array | None = None) -> Array:
-        """Return ``k(x, y)`` for the rows of X against those of Y (of X itself by default)."""
+        """Return ``k(x, y)`` for each row of X and each row of Y (of X itself by default)."""
         raise NotImplementedError
 
     def slopes(self, X: Array, Y: Array, K: Array) -> tuple[Array | float, Array | float]:
@@ -104,7 +104,7 @@ class Kernel(BaseEstimator):
     def metric(self, X: Array) -> tuple[Array, Array]:
         """Return ``a``, ``b`` of ``∂²k(x, y)/∂x∂y = a I + b x xᵀ`` at y = x, for each row.
 
-        This is the squared length in feature space of a small step in x: the part of the
+        This gives the squared length in feature space of a small step in x: the part of the
         Gauss–Newton matrix of a row that does not depend on the other rows.
         """
         raise NotImplementedError
@@ -112,8 +112,8 @@ class Kernel(BaseEstimator):
     def cross(self, X: Array, K: Array, M: Array) -> Callable[[Array], Array]:
         """Return the map from V to ``Σₖ Mⱼₖ ∂²k(xⱼ, xₖ)/∂xⱼ∂xₖ vₖ`` for each row j.
 
-        Newton steps need it. K is ``gram(X)`` and M symmetric. A kernel that does not state it
-        gets it from central differences of its slopes.
+        Newton steps need it. K is ``gram(X)`` and M is symmetric. By default, it is computed from
+        central differences of the slopes.
         """
         xp = array_namespace(X)
 
@@ -133,7 +133,7 @@ class Kernel(BaseEstimator):
         """Return ``Σₖ Wⱼₖ ∂k(xⱼ, yₖ)/∂xⱼ`` for each row j."""
         xp = array_namespace(X)
         s, t = self.slopes(X, Y, K)
-        if s is t:  # only differences of rows count: keep their digits
+        if s is t:  # depends on differences of rows only: avoid cancellation
             center = xp.mean(X, axis=0)
             X, Y = X - center, Y - center
         return (W * s) @ Y - xp.sum(W * t, axis=1)[:, None] * X
@@ -149,9 +149,9 @@ class RBF(Kernel):
     Parameters
     ----------
     width : "auto" or float, default="auto"
-        σ. "auto" is ``multiple`` times :func:`typical_distance` of the scaled data.
+        σ. "auto" is ``multiple`` times the :func:`typical_distance` of the scaled data.
     multiple : float, default=3.0
-        Used by "auto" only. Wide kernels suit few samples and smooth surfaces.
+        Used for "auto" only. Wide kernels suit few samples and smooth surfaces.
 
     Examples
     --------
@@ -178,23 +178,23 @@ class RBF(Kernel):
 
     def _sigma(self) -> float:
         if self.width == "auto":
-            raise ValueError('RBF(width="auto") has no number before a fit, or resolve(X, mask).')
+            raise ValueError('RBF(width="auto") has no width before fit or resolve(X, mask).')
         check_numbers(self, "width")
         return float(self.width)
 
     def gram(self, X: Array, Y: Array | None = None) -> Array:
         """Return the matrix of similarities."""
         xp = array_namespace(X)
-        # Distances do not change with the origin; rounding is smallest near the data.
+        # Distances do not depend on the origin; rounding is smallest near the data.
         center = xp.mean(X if Y is None else Y, axis=0)
         A = (X - center) / self._sigma()
         B = A if Y is None else (Y - center) / self._sigma()
         a, b = 0.5 * xp.sum(A * A, axis=1)[:, None], 0.5 * xp.sum(B * B, axis=1)[:, None]
         if Y is None:
-            # In one go: then the matrix is symmetric to the last bit.
+            # In one product: then the matrix is exactly symmetric.
             D = A @ B.T - (a + b.T)
             D *= 1 - xp.eye(D.shape[0], dtype=D.dtype, device=device(D))
-        else:  # the squared lengths by the same product
+        else:  # the same product adds the squared lengths
             D = (
                 xp.concat([A, a, xp.ones_like(a)], axis=1)
                 @ xp.concat([B, -xp.ones_like(b), -b], axis=1).T
@@ -245,9 +245,9 @@ class Polynomial(Kernel):
     degree : int
         The degree a.
     offset : float, default=1.0
-        b ≥ 0; larger values give the lower degrees more say.
+        b ≥ 0; larger values give lower degrees more weight.
     relative : bool, default=False
-        Count b in units of the mean squared length of a row, so that it does not depend on the
+        Measure b relative to the mean squared length of a row, so that it does not depend on the
         units of the data.
 
     Examples
@@ -266,7 +266,7 @@ class Polynomial(Kernel):
         """Check the parameters."""
         if not isinstance(self.degree, Integral) or int(self.degree) < 1:
             raise ValueError(
-                f"Polynomial(degree=...) must be a whole number from 1, got {self.degree!r}."
+                f"Polynomial(degree=...) must be a positive integer, got {self.degree!r}."
             )
         check_numbers(self, "offset", zero=True)
         if not self.relative:
@@ -318,7 +318,7 @@ def _squared_norm(X: Array) -> Array:
 
 
 class Linear(Polynomial):
-    """The scalar product ``x·y``: with it the penalties act on the singular values of X itself.
+    """Linear kernel ``x·y``, with which penalties act on the singular values of X itself.
 
     Examples
     --------

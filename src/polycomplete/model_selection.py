@@ -1,8 +1,7 @@
-"""Choosing on held-out entries: the one place where scale and smoothing, or the like, are chosen.
+"""Selection of scale and smoothing (or a rank, or a threshold) on held-out entries.
 
-Every method is a path from coarse to fine: of the smoothing, a rank, a threshold. Some observed
-entries are hidden, the path is followed, and each value on it is judged by the error on the hidden
-ones; one pass for each scale chooses that along with it.
+Every method has a path from coarse to fine values. Some observed entries are held out, the path is
+followed, and each value is judged by its error on these entries, for each of the possible scales.
 """
 
 from __future__ import annotations
@@ -24,58 +23,58 @@ logger = logging.getLogger("polycomplete")
 
 #: Share of the observed entries that is held out.
 SHARE = 0.1
-#: Minimum number of held-out entries, and the most holdouts by which small tables reach it.
+#: Minimum number of held-out entries, and maximum number of holdouts for small tables to reach it.
 ENOUGH, MOST_DRAWS = 100, 8
-#: The same on noisy data.
+#: Minimum number of held-out entries on noisy data.
 CERTAIN = 3 * ENOUGH
-#: With fewer held-out entries nothing is chosen.
+#: With fewer held-out entries, nothing is chosen.
 TOO_FEW = 20
-#: The smoothing where nothing is chosen: rather too smooth than too rough.
+#: The smoothing if nothing is chosen: rather too large than too small.
 CAUTIOUS = 1e-2
-#: Within this of the lowest error values are as good as each other. On data with little noise the
-#: finest of them wins, which follows the data most closely; on others the coarsest.
+#: Errors within this share of the lowest are equally good. Of their values, the finest is chosen on
+#: data with little noise, which fits the data best, and the coarsest otherwise.
 SLACK = 0.01
-#: An error, in units of a column's spread, that data with little noise stay below.
+#: Data have little noise if the lowest error is below this, in units of a column's spread.
 WELL = 0.05
-#: Data are noisy whose lowest error is larger than this.
+#: Data are noisy if the lowest error is above this.
 ROUGH = 0.3
-#: Share of the held-out entries by which deviations are calibrated.
+#: Coverage at which deviations are calibrated.
 COVERED = 0.95
-#: The quantile of the errors that "most" stands for: a few rows may be stuck.
+#: Quantile of the errors that a few stuck rows do not affect.
 MOST = 0.8
-#: Largest share of runaway rows that are left out as accidents.
+#: Maximum share of diverged rows to ignore.
 ACCIDENTS = 0.02
-#: Of the observed range of a column: a row completed farther outside is a runaway.
+#: Rows completed farther outside the observed range than this share of it have diverged.
 OUTSIDE = 0.5
-#: Maximum number of rows by which deviations are calibrated.
+#: Maximum number of rows to calibrate deviations on.
 JUDGED = 500
-#: A path is followed until its error is above its lowest by this factor.
+#: A path is followed until its error exceeds the lowest by this factor.
 GIVE_UP = 1.05
-#: Spreads of the columns that differ by less than this factor need no choice of scale.
+#: If the spreads of the columns differ by less than this factor, no scale needs to be chosen.
 SIMILAR = 10.0
 
 
 class SupportsPath(Protocol):
-    """What can be chosen for: something that completes scaled rows along a path.
+    """Solver that completes scaled rows along a path of values from coarse to fine.
 
-    Its values fall from coarse to fine: a smoothing, a threshold, one over a rank.
+    The values decrease: a smoothing, a threshold, or the inverse of a rank.
     """
 
     @property
     def smoothing(self) -> float | str:
-        """The value that was given, or "auto"."""
+        """The given value, or "auto"."""
 
     @property
     def path_end(self) -> float:
-        """Where the path ends that choosing follows; 0 where there is none."""
+        """The last value of the path; 0 if there is no path."""
 
     @property
     def default_smoothing(self) -> float | None:
-        """Where "auto" ends on data without noise; None is where errors are lowest."""
+        """The value of "auto" for data without noise; None for the one with the lowest error."""
 
     @property
     def time_limit(self) -> float | None:
-        """Seconds that a fit may take."""
+        """Maximum time of a fit, in seconds."""
 
     def rows_to_choose_by(self, mask: np.ndarray, seed: int) -> np.ndarray | None:
         """Return the rows on which scale and value are chosen; None for all."""
@@ -88,10 +87,10 @@ class SupportsPath(Protocol):
 
 @dataclass(frozen=True)
 class Choice:
-    """What a path showed: the chosen smoothing, its error, and error and completion at each.
+    """Chosen smoothing and its error, with error and completions at each smoothing of the path.
 
-    ``mosts`` are the errors that four fifths of the hidden entries stay below. Several paths that
-    were judged together have as many completions.
+    ``mosts`` are the 80 % quantiles of the errors. If several paths were judged together, there is
+    one completion for each of them.
     """
 
     smoothing: float
@@ -104,7 +103,7 @@ class Choice:
 
     @property
     def rough(self) -> bool:
-        """Whether noise seems to set the error: then many smoothings are about as good."""
+        """Whether noise seems to dominate the error, so that many smoothings are about as good."""
         return self.error > ROUGH
 
     @property
@@ -115,9 +114,9 @@ class Choice:
 
 
 class HeldOut(NamedTuple):
-    """Observed entries that were held out, and what came back for them, in the user's units.
+    """Held-out entries: positions, true and completed values, in the user's units.
 
-    ``deviation`` is what would be said of the entry's uncertainty; NaN where that is not known.
+    ``deviation`` is the estimated standard deviation of each; NaN if it is not known.
     """
 
     rows: np.ndarray
@@ -134,10 +133,10 @@ def holdouts(
     most_draws: int = MOST_DRAWS,
     groups: np.ndarray | None = None,
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return masks of visible and hidden entries, several where one hides too few.
+    """Return pairs of masks, of visible and of held-out entries, several if one has too few.
 
-    Columns that are always missing together are hidden together: what would tell of the one is
-    not there when the other is missing. So are the columns of a group.
+    Columns that are always missing together are held out together, because in rows to be completed
+    neither is available to predict the other. So are the columns of a group.
     """
     group = _missing_together(mask, np.arange(mask.shape[1]) if groups is None else groups)
     cells = mask[:, np.unique(group, return_index=True)[1]]
@@ -150,7 +149,7 @@ def holdouts(
 
 
 def _missing_together(mask: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Return for each column a number: that of columns with the same holes, or of its group."""
+    """Return a number for each column, equal for the same holes and within a group."""
     numbers: dict[bytes | int, int] = {}
     keys = [int(group) if mask[:, j].all() else np.packbits(mask[:, j]).tobytes()
             for j, group in enumerate(groups)]  # fmt: skip
@@ -164,11 +163,11 @@ def held_out_error(
     unit: np.ndarray,
     groups: np.ndarray | None = None,
 ) -> float:
-    """Return the error on hidden entries, in units of each column's spread.
+    """Return the error on held-out entries, in units of each column's spread.
 
-    It is the geometric mean of the mean absolute and the root mean squared error. By the squared
-    error alone a handful of runaway rows would decide for all others, by the
-    absolute error alone many small gains would outweigh a few large losses.
+    It is the geometric mean of the mean absolute and the root mean squared error. With the squared
+    error alone, a handful of diverged rows would decide for all others; with the absolute error
+    alone, many small improvements would outweigh a few large errors.
     """
     return _mean_error(_errors(X, completed, hidden, unit, groups))
 
@@ -184,7 +183,7 @@ def _errors(
     unit: np.ndarray,
     groups: np.ndarray | None,
 ) -> np.ndarray:
-    """Return the size of the error of each hidden entry; of a group, that of all its columns."""
+    """Return the absolute error of each held-out entry; for a group, the norm over its columns."""
     errors = np.abs((completed - X) / unit)
     if groups is None:
         return errors[hidden]
@@ -203,7 +202,7 @@ def follow(
     groups: np.ndarray | None = None,
     strays: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Choice:
-    """Follow a path of (smoothing, completed matrix) and choose where to stop."""
+    """Follow a path of (smoothing, completed matrix) and choose a smoothing."""
     errors: dict[float, float] = {}
     mosts: dict[float, float] = {}
     found: dict[float, list[np.ndarray]] = {}
@@ -215,7 +214,7 @@ def follow(
         if error <= errors.get(smoothing, error):
             errors[smoothing], found[smoothing] = error, [completed]
             mosts[smoothing] = float(np.quantile(off, MOST))
-        # A few stuck rows make an error rise while the others still gain.
+        # A few stuck rows can raise the error while the others still improve.
         gains = mosts[smoothing] <= min(mosts.values())
         if errors[smoothing] > give_up * min(errors.values()) and not gains:
             break
@@ -230,7 +229,7 @@ def follow(
 
 
 def choice_of(errors: dict[float, float], mosts: dict[float, float] | None = None) -> Choice:
-    """Choose among the errors at each smoothing."""
+    """Choose a smoothing by its error."""
     quiet = min(errors.values()) < WELL
     judged = mosts if quiet and mosts else errors
     alike = [s for s, e in judged.items() if e <= (1 + SLACK) * min(judged.values())]
@@ -239,9 +238,9 @@ def choice_of(errors: dict[float, float], mosts: dict[float, float] | None = Non
 
 
 def calibration(errors: np.ndarray, deviations: np.ndarray) -> float:
-    """Return the factor that brings 95 % of the errors within 1.96 deviations, as of a Gaussian.
+    """Return the factor for deviations by which 95 % of the errors are within 1.96 of them.
 
-    Errors have longer tails than a Gaussian: more than 68 % of them lie within one deviation then.
+    Errors have heavier tails than a Gaussian: then more than 68 % are within one deviation.
     """
     usable = (deviations > 0) & np.isfinite(errors)
     if not usable.any():
@@ -251,9 +250,9 @@ def calibration(errors: np.ndarray, deviations: np.ndarray) -> float:
 
 
 def together(choices: list[Choice]) -> Choice:
-    """Choose by the geometric mean of the errors of several paths, where all of them came.
+    """Choose by the geometric mean of the errors of several paths, at their common smoothings.
 
-    Geometric, because with few hidden entries a single hopeless one makes up most of an error.
+    Geometric, because with few held-out entries a single outlier dominates an error.
     """
     common = [s for s in choices[0].errors if all(s in c.errors for c in choices)]
     errors = {s: _mean([c.errors[s] for c in choices]) for s in common}
@@ -269,9 +268,9 @@ def _mean(values: list[float]) -> float:
 
 
 class Trial(NamedTuple):
-    """One holdout: the visible and the held-out entries, and the completed rows, scaled.
+    """Holdout with its visible and held-out entries, and the completed rows, scaled.
 
-    ``rows`` says which rows of the matrix these are.
+    ``rows`` are the indices of these rows in the matrix.
     """
 
     scaler: ColumnScaler
@@ -282,12 +281,12 @@ class Trial(NamedTuple):
 
     @property
     def judged(self) -> np.ndarray:
-        """Some rows of which entries were held out."""
+        """Some of the rows with held-out entries."""
         rows = np.flatnonzero(self.hidden.any(axis=1))
         return rows[np.linspace(0, len(rows) - 1, min(len(rows), JUDGED)).astype(int)]
 
     def held_out(self, X: np.ndarray, found: Completion) -> HeldOut:
-        """Return the held-out entries of X and what was found for them; completions are scaled."""
+        """Return the held-out entries of X and their completions, given the scaled completion."""
         rows, columns = np.nonzero(self.hidden)
         completed = self.scaler.undo(found.rows)[self.hidden]
         deviation = (found.std * self.scaler.scale)[self.hidden]
@@ -299,7 +298,7 @@ Read = Callable[[float], Completion]  # given the factor of the posterior
 
 
 class Selection(NamedTuple):
-    """What was chosen, where to begin, and the holdouts of the choice."""
+    """Chosen scale and smoothing, with a completion for a warm start, and the trials."""
 
     scale: str | None
     smoothing: float
@@ -307,7 +306,7 @@ class Selection(NamedTuple):
     trials: Sequence[Trial] = ()
 
     def held_out(self, X: np.ndarray, found: Iterable[Completion]) -> HeldOut | None:
-        """Return the held-out entries of all trials, given what each of them found."""
+        """Return the held-out entries of all trials, given the completion of each."""
         pairs = zip(self.trials, found, strict=True)
         parts = [trial.held_out(X, completion) for trial, completion in pairs]
         return HeldOut(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
@@ -315,11 +314,11 @@ class Selection(NamedTuple):
     def calibrate(
         self, X: np.ndarray, reading: Callable[[Trial], Read]
     ) -> tuple[float, HeldOut | None]:
-        """Return the factor of the posterior that fits held-out entries, and these."""
+        """Return the calibration factor of the posterior, and the held-out entries."""
         if not self.trials:
             return 1.0, None
         reads, factor = [reading(trial) for trial in self.trials], 1.0
-        for _ in range(2):  # deviations are bounded: they follow slowly
+        for _ in range(2):  # deviations are bounded, and grow more slowly than the factor
             held = self.held_out(X, (read(factor) for read in reads))
             assert held is not None
             factor *= calibration(held.completed - held.truth, held.deviation)
@@ -328,16 +327,16 @@ class Selection(NamedTuple):
 
 @dataclass(frozen=True)
 class Search:
-    """What is chosen for: a solver, and the scale of its rows.
+    """Selection of scale and smoothing for a solver.
 
     Attributes
     ----------
     solver : SupportsPath
         Completes scaled rows.
     scale : str or None
-        "auto" where it is to be chosen.
+        "auto" if it is to be chosen.
     seed : int
-        Draws what is held out.
+        Seed for drawing holdouts.
     groups : ndarray of int, shape (m,), optional
         Columns with the same number are held out together.
     """
@@ -349,7 +348,7 @@ class Search:
 
     @property
     def given(self) -> float | None:
-        """The smoothing, where it is not to be chosen."""
+        """The given smoothing; None if it is to be chosen."""
         given = self.solver.smoothing
         return None if isinstance(given, str) else float(given)
 
@@ -365,9 +364,9 @@ class Search:
         return ["standard", "sqrt"]
 
     def select(self, X: np.ndarray, mask: np.ndarray) -> Selection:
-        """Choose scale and smoothing on held-out entries, where that is asked for.
+        """Choose scale and smoothing on held-out entries, unless they are given.
 
-        A solver without a path leaves nothing to follow: the first scale and its own smoothing.
+        For a solver without a path, these are the first scale and its default smoothing.
         """
         rows = self.solver.rows_to_choose_by(mask, self.seed)
         some = rows is not None and len(rows) < len(X)
@@ -399,10 +398,10 @@ class Search:
         found = best.completed[best.smoothing]
         trials = [Trial(scalers[scale], rows, *draw, completed)
                   for draw, completed in zip(draws, found, strict=False)]  # fmt: skip
-        finer = given is None and smoothing <= solver.path_end  # ... may still be better
+        finer = given is None and smoothing <= solver.path_end  # smaller ones may be better
         if finer and solver.default_smoothing is not None:
-            # What was found counts as a start only where held-out entries came back well:
-            # elsewhere rows are in wrong places, from which a large smoothing still frees them.
+            # A warm start is used only if held-out entries were completed well: otherwise rows are
+            # in wrong minima, from which a large smoothing can still free them.
             init = found[0] if best.error < WELL and not some else None
             return Selection(scale, solver.default_smoothing, init, trials)
         return Selection(scale, smoothing, None, trials)
@@ -415,10 +414,10 @@ class Search:
         scaler: ColumnScaler,
         n_scales: int,
     ) -> Choice:
-        """Follow the path on as many draws as are needed; return what they show together."""
+        """Follow the path on as many holdouts as needed; return their joint choice."""
         end = self.given or 0.0
         needed = min(len(draws), -(-ENOUGH // max(self._cells(draws[0][1]), 1)))
-        # At most half of the time that is given goes into choosing.
+        # Selection takes at most half of the time limit.
         limit = self.solver.time_limit and self.solver.time_limit / (2 * n_scales * needed)
         truth = scaler.apply(np.where(mask, X, scaler.centre))
         unit = self._unit(truth, mask)
@@ -432,7 +431,7 @@ class Search:
             logger.info("choosing on %d held-out entries", hidden.sum())
             path = self.solver.path(scaler.apply_observed(X, visible), visible, limit)
             patience = GIVE_UP if self._cells(hidden) >= ENOUGH else np.inf  # small: quick
-            # A column that varies elsewhere may not vary in a sample: errors there have no unit.
+            # A column may be constant in the sample of rows: its errors have no unit.
             judged = hidden & (unit > 0)
             judged = judged if judged.any() else hidden
             strays = partial(_outside, truth, visible)
@@ -441,21 +440,21 @@ class Search:
         return together(found)
 
     def _unit(self, truth: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        """Return the spread of each column, of a group that of all its columns."""
+        """Return the spread of each column; for a group, the norm over its columns."""
         unit = column_spread(truth, mask)[1]
         if self.groups is None:
             return unit
         return np.sqrt(np.bincount(self.groups, unit**2))[self.groups]
 
     def _cells(self, hidden: np.ndarray) -> int:
-        """Return how many entries are hidden; those of a group are one."""
+        """Return the number of held-out entries, counting a group as one."""
         if self.groups is not None:
             hidden = hidden[:, np.unique(self.groups, return_index=True)[1]]
         return int(hidden.sum())
 
 
 def _outside(X: np.ndarray, mask: np.ndarray, completed: np.ndarray) -> np.ndarray:
-    """Return which rows were completed far outside of what was observed of their columns."""
+    """Return which rows were completed far outside the observed range of a column."""
     low = np.min(np.where(mask, X, np.inf), axis=0)
     high = np.max(np.where(mask, X, -np.inf), axis=0)
     far = OUTSIDE * (high - low)
@@ -463,7 +462,7 @@ def _outside(X: np.ndarray, mask: np.ndarray, completed: np.ndarray) -> np.ndarr
 
 
 def _varies(X: np.ndarray, mask: np.ndarray, visible: np.ndarray, scaler: ColumnScaler) -> bool:
-    """Return whether the rows still vary: one hidden outlier may be all of their variation."""
+    """Return whether visible entries vary: all variation may be due to one held-out outlier."""
     most, left = (
         float(np.max(column_spread(X, seen)[1] / scaler.scale)) for seen in (mask, visible)
     )

@@ -1,13 +1,13 @@
-"""Penalties: how a spectrum is charged for not being low-rank.
+"""Penalties of a spectrum: smooth surrogates of the rank.
 
 With ``λ₁ ≥ … ≥ λₙ`` the eigenvalues of the Gram matrix, all three relaxations of the paper are
 
     R = (2/p) Σᵢ wᵢ [(λᵢ + γ)^(p/2) − γ^(p/2)],      ∂R/∂λᵢ = wᵢ (λᵢ + γ)^(p/2 − 1),
 
-for any p ≤ 2; at p = 0 it is ``Σ wᵢ log(1 + λᵢ/γ)``. The smoothing γ makes it differentiable, the
-factor 2/p keeps the slope positive and the limit p → 0 finite. The weight rules make the methods:
-equal (Schatten-p, NLMC), skip the s largest (PMC-S), increasing (PMC-W). With p = 2
-and the R largest skipped it is the squared distance of the features from their best space of R
+for any p ≤ 2; at p = 0 it is ``Σ wᵢ log(1 + λᵢ/γ)``. The smoothing γ makes it differentiable; the
+factor 2/p keeps the slope positive and the limit p → 0 finite. The weights distinguish the methods:
+equal (Schatten-p, NLMC), zero for the s largest (PMC-S), increasing (PMC-W). With p = 2 and zero
+weights for the R largest, it is the squared distance of the features from the best subspace of R
 dimensions (LADMC).
 """
 
@@ -42,7 +42,7 @@ class Weights(BaseEstimator):
     Inverse(epsilon=0.5) [0.15 0.33 1.  ]
     """
 
-    #: True where the weights depend on the spectrum, so that a new round of a solver renews them.
+    #: Whether the weights depend on the spectrum, so that each round of a solver updates them.
     adaptive = False
 
     def resolve(self, X: np.ndarray, mask: np.ndarray) -> Weights:
@@ -74,9 +74,9 @@ class Skip(Weights):
     Parameters
     ----------
     s : "auto", "columns" or int, default="auto"
-        "columns" is the paper's s = m. With its algorithm that harms where rank(X) < m, because
-        directions that should vanish go free (make bench-skip); "auto" takes :func:`linear_rank`
-        of the observed entries instead, a cautious count of the directions that surely exist.
+        "columns" is the paper's s = m. If rank(X) < m, the paper's algorithm then leaves directions
+        unpenalized that should vanish (``make bench-skip``); "auto" uses :func:`linear_rank` of
+        the observed entries instead, a conservative estimate.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class Skip(Weights):
             return Skip(X.shape[1])
         if isinstance(self.s, str) or int(self.s) != self.s or self.s < 0:
             raise ValueError(
-                f'Skip(s=...) must be "auto", "columns" or a whole number from 0, got {self.s!r}.'
+                f'Skip(s=...) must be "auto", "columns" or a non-negative integer, got {self.s!r}.'
             )
         return self
 
@@ -121,9 +121,9 @@ class Ramp(Weights):
 class Inverse(Weights):
     """Weight 1/(σᵢᵖ + ε) with σᵢ = √λᵢ of an earlier fit, divided by the largest (PMC-W, w₁).
 
-    The first round of a solver runs with equal weights, which is the Schatten-p fit the paper
-    starts from; each later round freezes the weights of the spectrum it begins with. Where the
-    penalty's p is not positive, the weights use the paper's ½.
+    The first round of a solver uses equal weights, which is the Schatten-p fit that the paper
+    starts from; each later round fixes the weights by the spectrum at its start. If the penalty's
+    p is not positive, the weights use the paper's ½.
 
     Parameters
     ----------
@@ -161,10 +161,11 @@ def _positions(eigenvalues: Array, rule: Callable[[Array], Array]) -> Array:
 
 
 def linear_rank(X: np.ndarray, mask: np.ndarray) -> int:
-    """Estimate how many linear directions the observed entries surely span.
+    """Estimate the linear rank of the data from the observed entries, conservatively.
 
     It is the rounded participation ratio ``(Σμ)²/Σμ²`` of the eigenvalues μ of the second moments
-    of pairs of observed entries. It errs toward too few, the safe side for :class:`Skip`.
+    of pairs of observed entries. It is rather too small than too large, which is safe for
+    :class:`Skip`.
 
     Parameters
     ----------
@@ -195,8 +196,8 @@ class Schatten(BaseEstimator):
     Parameters
     ----------
     p : float, default=-0.5
-        At most 2, which sums eigenvalues and is of use with :class:`Skip` alone; smaller is closer
-        to counting the rank. p = 0 is the logarithm; negative values are allowed.
+        At most 2, the sum of the eigenvalues, which is useful with :class:`Skip` only. Smaller
+        values are closer to the rank; 0 is the logarithm, and negative values are allowed.
     weights : Weights, optional
         The weight rule; :class:`Equal` by default.
 
@@ -235,7 +236,7 @@ class Schatten(BaseEstimator):
     def value(self, eigenvalues: Array, weights: Array, gamma: float) -> float:
         """Return R."""
         xp = array_namespace(eigenvalues)
-        growth = xp.log1p(eigenvalues / gamma)  # keeps its digits where λ is far below γ
+        growth = xp.log1p(eigenvalues / gamma)  # accurate for λ far below γ
         if self.p != 0:
             growth = gamma ** (self.p / 2) * xp.expm1(self.p / 2 * growth) * (2 / self.p)
         return float(xp.sum(weights * growth))

@@ -1,4 +1,4 @@
-"""Scaling columns by their observed entries, and back."""
+"""Scaling of columns by their observed entries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from array_api_compat import array_namespace
 from polycomplete._devices import Array
 
 SCALES = ("standard", "sqrt", "range", None)
-#: Categories with more levels may be scaled down by ten: the few rows of a level would otherwise
+#: Categories with more levels may be scaled down by ten: otherwise the few rows of a level would
 #: form a surface of their own.
 MANY_LEVELS, REDUCED = 10, 10.0
 
@@ -43,10 +43,10 @@ def is_constant(X: np.ndarray, mask: np.ndarray) -> np.ndarray:
 def without_variation(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return which columns are constant up to rounding, given their extremes.
 
-    A column is constant if half its range is below 1e-12 of its own largest entry, or if it is a
-    zero that carries rounding: no entry above 1e-12, nor above 1e-13 of what the median column's
-    largest is. Both are asked for the latter, because next to time stamps near 1e18 columns of
-    ordinary numbers are small, and a table in small units is small throughout.
+    A column is constant if half its range is at most 1e-12 of its largest absolute entry, or if it
+    is zero up to rounding: its largest absolute entry is at most 1e-12, and at most 1e-13 of the
+    median of these over the columns. Both conditions are needed: next to time stamps near 1e18,
+    ordinary numbers are small, and in a table in small units all entries are.
     """
     largest = np.maximum(np.abs(low), np.abs(high))
     zero = (largest <= 1e-12) & (largest <= 1e-13 * np.median(largest))
@@ -55,13 +55,13 @@ def without_variation(low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 
 def large_groups(groups: np.ndarray | None) -> np.ndarray:
-    """Return which columns belong to a category of many levels."""
+    """Return which columns belong to a category with many levels."""
     return np.array(False) if groups is None else np.bincount(groups)[groups] > MANY_LEVELS
 
 
 @dataclass(frozen=True)
 class ColumnScaler:
-    """The map ``(x − centre) / scale``, column by column.
+    """Affine map ``(x − centre) / scale`` of each column.
 
     Examples
     --------
@@ -82,13 +82,12 @@ class ColumnScaler:
     def fit(
         cls, X: np.ndarray, mask: np.ndarray, kind: str | None, groups: np.ndarray | None = None
     ) -> ColumnScaler:
-        """Learn the map from the observed entries.
+        """Fit the map to the observed entries.
 
-        ``"standard"`` divides by the standard deviation; ``"sqrt"`` by its square root (floored
-        at 1 % of the largest, and relative to the largest), which keeps some of the columns'
-        own weight; ``"range"`` maps the observed range to 0 … 1; None leaves the data alone;
-        ``"reduced"`` too, but for categories of many levels, the large ones of ``groups``, which
-        then hardly count.
+        ``"standard"`` divides by the standard deviation; ``"sqrt"`` by the geometric mean of it (or
+        1 % of the largest, if that is more) and the largest, so that columns with a larger spread
+        keep more weight; ``"range"`` maps the observed range to 0 … 1; None does nothing;
+        ``"reduced"`` divides only categories with many levels, the large ``groups``, by ten.
         """
         mean, std = column_spread(X, mask)
         if kind is None:
@@ -111,7 +110,7 @@ class ColumnScaler:
         return (X - self.centre) / self.scale
 
     def apply_observed(self, X: Array, mask: Array) -> Array:
-        """Return the scaled observed entries, with zeros for missing ones, whatever X has there."""
+        """Return the scaled observed entries, with zeros for missing ones."""
         xp = array_namespace(X)
         return xp.where(mask, self.apply(xp.where(mask, X, self.centre)), 0.0)
 
@@ -121,7 +120,7 @@ class ColumnScaler:
 
 
 def refuse_unsquarable(scaled: np.ndarray, low: float, high: float) -> None:
-    """Raise unless the largest scaled entry is between two numbers."""
+    """Raise unless the largest absolute scaled entry is between two numbers."""
     largest = float(np.max(np.abs(scaled), initial=0.0))
     if not low < largest < high:
         raise ValueError(
@@ -131,5 +130,5 @@ def refuse_unsquarable(scaled: np.ndarray, low: float, high: float) -> None:
 
 
 def _guard(scale: np.ndarray) -> np.ndarray:
-    """Replace invalid divisors by one."""
+    """Replace invalid divisors with one."""
     return np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)

@@ -1,7 +1,7 @@
-"""A surface: kernel, penalty and solver composed, and how it is fitted.
+"""Surface: the composition of kernel, penalty and solver, and how it is fitted.
 
-Plain arrays in, plain arrays out; every column here has observed entries that vary, every row has
-at least one observed entry. The estimators of :mod:`polycomplete.base` take care of the rest.
+Input and output are plain arrays, in which every column varies and every row has an observed entry.
+The estimators of :mod:`polycomplete.base` take care of the rest.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from polycomplete.solvers.base import with_time_left
 
 
 class Model(Protocol):
-    """What a fit learned; completes further rows, each independently."""
+    """Fitted model, which completes each new row independently."""
 
     def complete(self, X: np.ndarray, mask: np.ndarray) -> Any:
-        """Return the completed rows first, then what is known of them."""
+        """Return a tuple that starts with the completed rows."""
 
 
 class Method(Protocol):
-    """What an estimator fits: kernel, penalty, solver and scale, or an algorithm of its own."""
+    """Method that an estimator fits: a :class:`Surface`, or one with its own solver."""
 
     def fit(self, X: np.ndarray, mask: np.ndarray) -> Fitted:
-        """Complete a float64 matrix whose columns all vary and whose rows all have something."""
+        """Complete a float64 matrix without constant columns and without empty rows."""
 
 
 class Fitted(NamedTuple):
-    """What a method gives back for a matrix, in the user's units."""
+    """Result of fitting a method to a matrix, in the user's units."""
 
     model: Model
     completed: np.ndarray
@@ -52,21 +52,21 @@ class Fitted(NamedTuple):
     held_out: HeldOut | None = None
     scale: str | None = None
     smoothing: float = np.nan
-    moved: np.ndarray | None = None  # the completed matrix, where observed entries move as well
+    moved: np.ndarray | None = None  # the denoised matrix, if observed entries move as well
 
 
 @dataclass(frozen=True)
 class SurfaceModel:
-    """A learned surface, in the user's units.
+    """Learned surface, in the user's units.
 
     Attributes
     ----------
     scaler : ColumnScaler
-        From the user's units to those of the surface.
+        The map from the user's units to those of the surface.
     posterior : Posterior
-        How rows are completed.
+        The posterior of rows, which completes them.
     smoothing : float
-        Relative to the mean of k(x, x).
+        The smoothing, relative to the mean of k(x, x).
     resources : Resources
         Threads, memory and device.
     """
@@ -106,7 +106,7 @@ class SurfaceModel:
     def _in_turn(
         self, X: np.ndarray, mask: np.ndarray, parts: list[slice], place: Device, into: Completion
     ) -> None:
-        """Complete one part after the other, each by threads or on a GPU."""
+        """Complete the parts one after the other, each with threads or on a GPU."""
         with self.resources.pool() as resources:
             here, run = self.on(place), resources.mapping if place.is_host else map
 
@@ -121,9 +121,9 @@ class SurfaceModel:
     def _in_processes(
         self, X: np.ndarray, mask: np.ndarray, parts: list[slice], workers: int, into: Completion
     ) -> None:
-        """Complete several parts at a time, each by a process of its own.
+        """Complete several parts at a time, each in a process of its own.
 
-        Threads wait for each other between the many small products of a step.
+        Threads would wait for each other between the many small products of a step.
         """
         alone = replace(self, resources=replace(self.resources, n_jobs=1))
         jobs = Parallel(n_jobs=workers, return_as="generator", max_nbytes=None)
@@ -145,14 +145,14 @@ class SurfaceModel:
         return replace(self, scaler=scaler, posterior=self.posterior.on(place.put, packing))
 
     def distance(self, X: np.ndarray) -> np.ndarray:
-        """Return how far complete rows lie from the surface: their energy, in usual energies."""
+        """Return the energy of complete rows, relative to the usual energy of a training row."""
         with self.resources.pool() as here:
             parts = self.resources.parts(X.shape, Device())
             energies = list(here.mapping(lambda part: self._energies(X[part]), parts))
         return np.maximum(np.concatenate(energies), 0) / self.posterior.usual
 
     def _energies(self, X: np.ndarray) -> np.ndarray:
-        """Return the energy of complete rows, through blocks of one shape for equal bits."""
+        """Return the energy of complete rows, in blocks of equal shape for reproducible bits."""
         E = np.empty(len(X))
         for begin in range(0, len(X), EVEN_ROWS):
             at = np.arange(begin, begin + EVEN_ROWS) % len(X)
@@ -161,7 +161,7 @@ class SurfaceModel:
         return E
 
     def _complete(self, X: Array, mask: Array, run: Run) -> Completion:
-        """Complete rows; their holes may hold anything."""
+        """Complete rows on the device of the model; their holes may contain anything."""
         found = self.posterior.complete(self.scaler.apply_observed(X, mask), mask, run=run)
         std = found.std * self.scaler.scale
         return found._replace(rows=self.scaler.undo(found.rows), std=std)
@@ -169,7 +169,7 @@ class SurfaceModel:
 
 @dataclass(frozen=True)
 class Surface:
-    """What to fit: the parts of a method, put together by an estimator."""
+    """Kernel, penalty, solver and settings of a method, composed by an estimator."""
 
     kernel: Kernel
     penalty: Schatten
@@ -182,7 +182,7 @@ class Surface:
     groups: np.ndarray | None = None  # columns with the same number are held out together
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be fitted, in the words of the estimators' parameters."""
+        """Raise if a parameter of the estimator is not an allowed value."""
         for name, kind in (("kernel", Kernel), ("penalty", Schatten), ("solver", Solver)):
             given = getattr(self, name)
             if not isinstance(given, kind):
@@ -195,7 +195,7 @@ class Surface:
             raise ValueError(f"noise must be None or a positive number, got {self.noise!r}.")
 
     def fit(self, X: np.ndarray, mask: np.ndarray) -> Fitted:
-        """Choose on held-out entries, minimize, and complete each row by a model without it."""
+        """Choose settings on held-out entries, minimize, and complete each row out of sample."""
         started = time.perf_counter()
         with self.solver.working(self.resources, len(X)) as resources:
             here = replace(self, resources=resources)
@@ -222,7 +222,7 @@ class Surface:
 
     @property
     def search(self) -> Search:
-        """What chooses scale and smoothing."""
+        """Selection of scale and smoothing."""
         return Search(self, self.scale, self.seed, self.groups)
 
     def rows_to_choose_by(self, mask: np.ndarray, seed: int) -> np.ndarray | None:
@@ -232,17 +232,17 @@ class Surface:
     def minimize(
         self, Z: np.ndarray, mask: np.ndarray, chosen: Selection, started: float
     ) -> tuple[Problem, Result, float]:
-        """Solve the problem of scaled rows; return it, the result, and the smoothing reached."""
+        """Solve the problem of scaled rows; return it, the result, and the last smoothing."""
         problem, smoothing = self.pose(Z, mask), chosen.smoothing
         result = with_time_left(self.solver, started).solve(problem, smoothing, chosen.init)
         if result.smoothings:
-            smoothing = result.smoothings[-1]  # as far as it came
+            smoothing = result.smoothings[-1]  # larger than the chosen one if the run ended early
         return problem.with_kernel(result.kernel or problem.kernel), result, smoothing
 
     def out_of_sample(
         self, problem: Problem, X: np.ndarray, smoothing: float, factor: float
     ) -> Completion:
-        """Complete jointly completed rows, each by a model without it."""
+        """Complete jointly completed rows again, each given the others."""
         whole, mask = Completion.blank(X), problem.mask
         for rows, posterior, exclude in self.solver.without(problem, X, smoothing):
             found = replace(posterior, factor=factor).complete(
@@ -252,11 +252,11 @@ class Surface:
         return whole
 
     def read(self, problem: Problem, smoothing: float, trial: Trial) -> Read:
-        """Return how held-out entries are completed by models of their trial, given a factor."""
+        """Return a function that completes the held-out entries of a trial, given a factor."""
         visible, X = trial.visible, trial.found
         posed = self.pose(np.where(visible, X, 0.0), visible)
         posed, parts = posed.with_kernel(problem.kernel), []
-        if smoothing < self.solver.path_end:  # the deviations will be those at this smoothing
+        if smoothing < self.solver.path_end:  # deviations must be those at this smoothing
             X = self.solver.refine(posed, X, smoothing)
         for fold, posterior, exclude in self.solver.without(posed, X, smoothing):
             inside = np.flatnonzero(np.isin(fold, trial.judged))
@@ -277,21 +277,21 @@ class Surface:
 
     @property
     def path_end(self) -> float:
-        """Where the path ends that choosing follows; 0 where the solver has none."""
+        """The last smoothing of the path; 0 if the solver has none."""
         return self.solver.path_end
 
     @property
     def default_smoothing(self) -> float:
-        """Where "auto" ends on data without noise."""
+        """The smoothing that "auto" uses for data without noise."""
         return float(self.solver.default_smoothing)
 
     @property
     def time_limit(self) -> float | None:
-        """Seconds that a fit may take."""
+        """Maximum time of a fit, in seconds."""
         return self.solver.time_limit
 
     def pose(self, Z: np.ndarray, mask: np.ndarray) -> Problem:
-        """Return the problem on scaled rows, with every "auto" of the parts resolved."""
+        """Return the problem of scaled rows, with every "auto" resolved."""
         refuse_unsquarable(Z, 1e-100, 1e100)
         return self.solver.pose(
             X=Z,
@@ -310,7 +310,7 @@ class Surface:
         return self.solver.path(self.pose(X, mask), time_limit)
 
     def walk(self, X: np.ndarray, mask: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
-        """Yield the smoothing and the completed matrix, in the user's units, as the path goes."""
+        """Yield smoothings and the completed matrix in the user's units, from coarse to fine."""
         scaler = ColumnScaler.fit(X, mask, self.search.scales(X, mask)[0], self.groups)
         with self.solver.working(self.resources, len(X)) as resources:
             path = replace(self, resources=resources).path(scaler.apply_observed(X, mask), mask)

@@ -1,4 +1,4 @@
-"""Subspace clustering: of complete points, and of points with missing entries."""
+"""Subspace clustering of points with and without missing entries."""
 
 from polycomplete.clustering.ssc import SparseSubspaceClustering, SubspaceClusterer
 

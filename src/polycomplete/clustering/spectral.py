@@ -1,4 +1,4 @@
-"""From coefficients to a graph, and from its eigenvectors to clusters."""
+"""Spectral clustering of the graph that coefficients define."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sklearn.cluster import k_means
 from sklearn.cluster._spectral import cluster_qr, discretize
 from sklearn.preprocessing import normalize
 
-# Up to here a graph is decomposed as a dense matrix, which never misses a multiple eigenvalue.
+# Up to this size, a dense solver is used, which never misses a multiple eigenvalue.
 _DENSE = 2000
-# Eigenvalues below this are as good as zero: how much below says nothing.
+# Added to eigenvalues, so that ratios of much smaller ones have no effect.
 _FLOOR = 1e-3
 
 
@@ -33,7 +33,7 @@ def keep_largest(values: np.ndarray, share: float) -> np.ndarray:
 
 
 def coefficient_matrix(values: np.ndarray, atoms: np.ndarray | None) -> Any:
-    """Return the coefficients as a matrix of points against points."""
+    """Return the coefficients as an n × n matrix, sparse if there are ``atoms`` for each point."""
     if atoms is None:
         return values
     used = values != 0
@@ -42,20 +42,20 @@ def coefficient_matrix(values: np.ndarray, atoms: np.ndarray | None) -> Any:
 
 
 def symmetric_affinity(coefficients: Any) -> Any:
-    """Return |C| + |C|ᵀ with every row of C divided by its largest entry first.
+    """Return |C| + |C|ᵀ, after dividing every row of C by its largest absolute entry.
 
-    Without the division a point that is written by far-away points, with small coefficients, would
-    hang on the graph by threads.
+    Otherwise points that are represented by distant points, with small coefficients, would be
+    connected only weakly.
     """
     scaled = normalize(abs(coefficients), norm="max")
     return scaled + scaled.T
 
 
 def spectral_labels(affinity: Any, n_clusters: int, assign_labels: str, seed: int) -> np.ndarray:
-    """Cut a graph into clusters.
+    """Partition a graph by spectral clustering.
 
-    scikit-learn's spectral clustering, but for the eigenvectors: ARPACK draws some that no seed
-    decides where eigenvalues coincide, as in a graph without edges.
+    This follows scikit-learn except for the eigenvectors: with multiple eigenvalues, as in a graph
+    without edges, those of ARPACK depend on random numbers that no seed determines.
     """
     n = affinity.shape[0]
     if n_clusters in (1, n):
@@ -64,19 +64,19 @@ def spectral_labels(affinity: Any, n_clusters: int, assign_labels: str, seed: in
     if assign_labels == "cluster_qr":
         return cluster_qr(embedding).astype(np.int32)
     if assign_labels == "discretize":
-        # It brings points to length one; those without edges may have none.
+        # It normalizes points, but those without edges may be zero.
         embedding = np.where(embedding.any(axis=1, keepdims=True), embedding, 1.0)
         return discretize(embedding, random_state=seed).astype(np.int32)
     return k_means(embedding, n_clusters, random_state=seed, n_init=10)[1]
 
 
 def eigengap(affinity: Any, at_most: int, seed: int = 0) -> int:
-    """Return the number of clusters, two or more, after which the eigenvalues jump most.
+    """Estimate the number of clusters, two or more, by the largest ratio of eigenvalues.
 
-    A graph of k separate pieces has the eigenvalue 0 of its normalized Laplacian k times; where the
-    pieces hang together a little, the first k are small and the next is many times the k-th. So the
-    largest ratio of neighbors among the smallest eigenvalues tells k. (Their difference, the usual
-    rule, tells it far less often on real motions; ``make bench-hopkins`` counts both.)
+    For k connected components, the eigenvalue 0 of the normalized Laplacian has multiplicity k; for
+    k weakly connected ones, the first k are small, and the next is many times the k-th. The largest
+    ratio of successive eigenvalues gives k. (Their largest difference, the usual rule, is right far
+    less often on real motions; ``make bench-hopkins`` counts both.)
     """
     count = min(max(at_most, 2) + 1, affinity.shape[0])
     if count < 3:
@@ -86,10 +86,10 @@ def eigengap(affinity: Any, at_most: int, seed: int = 0) -> int:
 
 
 def _spectrum(affinity: Any, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the smallest eigenvalues of the normalized Laplacian, and embedded points."""
+    """Return the smallest eigenvalues of the normalized Laplacian, and the spectral embedding."""
     matrix, root = laplacian(affinity, normed=True, return_diag=True)
     if sparse.issparse(matrix) and matrix.shape[0] > _DENSE:
-        # A point without edges is no cluster of its own.
+        # A point without edges must not be a cluster of its own.
         matrix = sparse.csr_matrix(matrix) + sparse.diags_array(1 - matrix.diagonal())
         start = np.random.default_rng(seed).standard_normal((len(root), count))
         values, vectors = lobpcg(matrix, start, largest=False, tol=1e-4, maxiter=500)

@@ -30,7 +30,7 @@ from polycomplete.methods import PMC
 from polycomplete.persistence import Savable
 from polycomplete.solvers.sparse_representation import BLOCK, Admm, Misfit
 
-# Beyond so many points "auto" writes a point by its nearest others instead of by all.
+# Beyond 2000 points, "auto" represents each point by its 100 nearest instead of all others.
 _ALL, _NEAREST = 2000, 100
 _GRAPHS = {"coefficients_", "affinity_matrix_"}
 _COUNT = Interval(Integral, 1, None, closed="left")
@@ -38,10 +38,10 @@ _POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
 class Codes(NamedTuple):
-    """Coefficients of every point, iterations (of the slowest part), whether these were enough.
+    """Coefficients of every point, iterations (of the slowest batch), and whether they converged.
 
-    ``atoms`` are the points that the coefficients belong to, None where these are all points in
-    their order; ``outliers`` is what the outlier term took out of the points, where there is one.
+    ``atoms`` are the indices of the points with these coefficients, None for all points in order;
+    ``outliers`` is the outlier term, if any.
     """
 
     values: np.ndarray
@@ -53,81 +53,81 @@ class Codes(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
-    """Find the subspaces on which points lie, by writing each point with few others.
+    """Find the subspaces on which points lie, by representing each point by a few others.
 
-    Sparse subspace clustering (Elhamifar & Vidal 2013): coefficients from
+    Sparse subspace clustering (Elhamifar & Vidal 2013) computes coefficients from
 
         min |C|₁ + κ/2 |C|² + λₑ |E|₁ + λ/2 |X − CX − E|²,   diag C = 0, with ``affine`` C1 = 1,
 
-    the largest of each row are kept, made symmetric, and scikit-learn's spectral clustering cuts
-    the graph. Beyond 2000 points each point is written by its 100 nearest, with sparse matrices.
+    keeps the largest of each row, symmetrizes them, and partitions the graph by spectral
+    clustering. Beyond 2000 points, each is represented by its 100 nearest, with sparse matrices.
 
-    The published objective is that with κ = 0. Its solution is sparser than good for the graph,
-    which falls into pieces; the published algorithm stops long before it and lives by that. Here a
-    small κ keeps the graph together, and the solution, which is then unique, is found in fewer
-    iterations. ``ridge=0, balance=False, tol=2e-4, max_iter=200`` is the published algorithm.
+    The published objective has κ = 0. Its solution is so sparse that graphs become disconnected,
+    which the published algorithm avoids by stopping early. A small κ keeps the graph connected, and
+    the solution, which is then unique, takes fewer iterations.
+    ``ridge=0, balance=False, tol=2e-4, max_iter=200`` is the published algorithm.
 
     Parameters
     ----------
     n_clusters : int or "auto", default=2
-        Number of subspaces; "auto" takes it from where the smallest eigenvalues of the graph's
-        Laplacian jump most, from two up to ``max_clusters``.
+        Number of subspaces; "auto" chooses it by the largest ratio of successive eigenvalues of the
+        graph's Laplacian, from two to ``max_clusters``.
     alpha : float, default=800
-        λ = alpha / min_i max_j |xᵢ·xⱼ|. Larger for less noise; must be above 1, or nothing is
-        written at all. 800 is the published choice for motion, 20 that for faces.
+        λ = alpha / min_i max_j |xᵢ·xⱼ|; larger for less noise. It must be above 1, or all
+        coefficients would be zero. The published values are 800 for motion and 20 for faces.
     affine : bool, default=False
-        Subspaces need not go through the origin, as the trajectories of rigid motions do not.
+        Whether subspaces need not contain the origin, as for the trajectories of rigid motions.
     normalize : bool or "auto", default="auto"
-        Scale points to unit length first; "auto" does so unless ``affine``: a subspace through the
-        origin does not mind, and short points are coded as well as long ones.
+        Scale points to unit length first; "auto" does so unless ``affine``. Linear subspaces do not
+        change, and short points are represented as well as long ones.
     outlier_alpha : float, optional
-        λₑ = outlier_alpha / (second largest |xᵢ|₁): single entries of points may be wrong by any
-        amount. By default none are. Not available with a number of ``n_neighbors``.
+        λₑ = outlier_alpha / (second largest |xᵢ|₁), if single entries of points may be wrong by any
+        amount. By default there is no outlier term. Not available with an integer ``n_neighbors``.
     ridge : float, default=5
-        κ: a point is written by several similar points instead of one of them.
+        κ, which spreads weight over similar points.
     rho : float, default=0.7
-        Share of the absolute sum of a row that its kept coefficients reach; 1 keeps all.
+        Share of the absolute sum of a row that the kept coefficients reach; 1 keeps all.
     n_neighbors : "auto", int or None, default="auto"
-        How many nearest points a point may be written with; None is all. "auto" is all up to 2000
-        points and 100 beyond.
+        Number of nearest points that may represent a point; None for all. "auto" is all for up to
+        2000 points, and 100 beyond.
     max_clusters : int, default=10
-        The most that ``n_clusters="auto"`` finds.
+        Maximum number of clusters for ``n_clusters="auto"``.
     tol : float, default=1e-3
-        Where ADMM stops, see ``balance``.
+        Tolerance of ADMM, see ``balance``.
     max_iter : int, default=1000
-        Most iterations of ADMM.
+        Maximum number of iterations of ADMM.
     balance : bool, default=True
-        Adapt the penalty of ADMM as it runs, and stop where both residuals are below ``tol`` times
-        the size of what they are residuals of. With False the penalty stays at alpha, and ADMM
-        stops where its two copies of each coefficient differ by less than ``tol``.
+        Adapt the penalty of ADMM, and stop when both relative residuals are below ``tol``. If
+        False, the penalty is alpha, and ADMM stops when its two copies of each coefficient differ
+        by less than ``tol``.
     assign_labels : {"cluster_qr", "kmeans", "discretize"}, default="cluster_qr"
-        How eigenvectors become labels, see :class:`sklearn.cluster.SpectralClustering`.
+        How to assign labels in the embedding, see :class:`sklearn.cluster.SpectralClustering`.
     random_state : int, RandomState or None, default=None
-        Everything random follows from it.
+        Seed of everything random.
 
     Attributes
     ----------
     labels_ : ndarray of int, shape (n_samples,)
         The cluster of each point.
     coefficients_ : ndarray or csr_matrix of shape (n_samples, n_samples)
-        Row i: how point i is written by the others.
+        Row i has the coefficients that represent point i.
     affinity_matrix_ : ndarray or csr_matrix of shape (n_samples, n_samples)
         The graph.
     outliers_ : ndarray of shape (n_samples, n_features)
-        With ``outlier_alpha``: what was taken out of the points.
+        The outlier term E, with ``outlier_alpha``.
     n_clusters_ : int
         Number of clusters.
     n_iter_ : int
-        Iterations of ADMM.
+        Number of iterations of ADMM.
     n_features_in_ : int
         Number of columns seen by ``fit``.
     feature_names_in_ : ndarray of str
-        Their names, where X had any.
+        Their names, if X had any.
 
     See Also
     --------
     SubspaceClusterer : For points with missing entries.
-    SRMC : Completes rows by the same objective.
+    SRMC : Completes rows with the same objective.
 
     References
     ----------
@@ -212,7 +212,7 @@ class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
             return self
 
     def _express(self, X: np.ndarray) -> Codes:
-        """Write points by others: by all, or by the nearest."""
+        """Represent each point by all others, or by the nearest ones."""
         nearest = self.n_neighbors
         if nearest == "auto":
             nearest = _NEAREST if len(X) > _ALL and self.outlier_alpha is None else None
@@ -226,7 +226,7 @@ class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
         return found
 
     def _by_all(self, X: np.ndarray) -> Codes:
-        """Write every point by all the others, and by outliers."""
+        """Represent every point by all others, and outliers."""
         n, m = X.shape
         products = np.abs(X @ X.T)
         np.fill_diagonal(products, 0)
@@ -234,7 +234,7 @@ class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
         if self.outlier_alpha is not None:
             # λₑ = outlier_alpha / min_i max_{j≠i} |xⱼ|₁: that minimum is the second largest norm.
             scale = self.outlier_alpha / (float(np.sort(np.abs(X).sum(axis=1))[-2]) or 1.0)
-            # An outlier is a combination of unit vectors; dividing them by λₑ charges them λₑ each.
+            # Outliers are combinations of unit vectors; dividing these by λₑ gives the penalty λₑ.
             atoms, counted = np.vstack([X, np.eye(m) / scale]), np.r_[counted, np.zeros(m)]
         weight = self.alpha / _smallest(products.max(axis=1))
         misfit = Misfit(X, atoms, weight, counted if self.affine else None)
@@ -244,7 +244,7 @@ class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
         return Codes(admm.codes[:, :n], iterations, converged, outliers=outliers)
 
     def _by_nearest(self, X: np.ndarray, count: int) -> Codes:
-        """Write every point by its nearest, in blocks: memory grows with the points only."""
+        """Represent every point by its nearest ones, in batches, so that memory is linear."""
         atoms, largest = find_nearest(X, self.affine, min(count, len(X) - 1))
         weight = self.alpha / _smallest(largest)
         counted = np.ones(atoms.shape[1]) if self.affine else None
@@ -261,19 +261,19 @@ class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
         return Admm(shape, np.array([[float(self.alpha)]]), ridge, bar_self, self.balance)
 
     def _check(self, X: np.ndarray) -> None:
-        """Raise if points have holes, or a parameter is not allowed, in general or for them."""
+        """Raise if points have holes, or a parameter is not an allowed value."""
         holes = np.argwhere(~find_missing(X, np.nan))
         if len(holes):
             raise ValueError(
                 f"Input X contains NaN (row {holes[0][0]}, column {holes[0][1]}; {len(holes)} in "
-                "all); SparseSubspaceClustering takes complete points, SubspaceClusterer completes "
+                "all); SparseSubspaceClustering needs complete points, SubspaceClusterer completes "
                 "them first."
             )
         self._validate_params()
         if self.outlier_alpha is not None and isinstance(self.n_neighbors, Integral):
             raise ValueError(
-                "outlier_alpha needs all points as a dictionary; set n_neighbors=None, or leave "
-                "the outlier term out."
+                "outlier_alpha needs all points as a dictionary; set n_neighbors=None or "
+                "outlier_alpha=None."
             )
         if isinstance(self.n_clusters, Integral) and self.n_clusters > len(X):
             raise ValueError(
@@ -282,7 +282,7 @@ class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is saved: numbers, without the classes of sparse matrices."""
+        """Return the state to save, with sparse matrices as arrays."""
         state = dict(super().__getstate__())
         for name in _GRAPHS & state.keys():
             if sparse.issparse(A := state[name]):
@@ -290,7 +290,7 @@ class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Put sparse matrices together again."""
+        """Restore the state, with sparse matrices."""
         for name in _GRAPHS & state.keys():
             if isinstance(saved := state[name], dict):
                 matrix = sparse.csr_matrix(tuple(saved["csr"]), shape=tuple(saved["shape"]))
@@ -302,38 +302,36 @@ class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
 class SubspaceClusterer(Savable, ClusterMixin, BaseEstimator):
     """Cluster points with missing entries by the subspaces on which they lie.
 
-    The completer fills the holes, the clusterer takes the completed points. Both are copied, so
-    that the objects passed in stay as they are.
+    The completer fills the holes, and the clusterer clusters the completed points. Both are cloned.
 
     Parameters
     ----------
     n_clusters : int or "auto", default="auto"
-        Number of clusters, handed on to the clusterer; "auto" takes it from where the smallest
-        eigenvalues of the graph's Laplacian jump most, and is two or more.
+        Number of clusters, passed to the clusterer; "auto" chooses it, two or more, by the largest
+        ratio of successive eigenvalues of the graph's Laplacian.
     completer : transformer, optional
-        Fills the holes, any imputer of scikit-learn's kind; :class:`~polycomplete.PMC` by default.
-        Not asked where nothing is missing.
+        Any imputer that follows scikit-learn; :class:`~polycomplete.PMC` by default. Not used if
+        nothing is missing.
     clusterer : clusterer, optional
-        Anything with a parameter ``n_clusters`` and ``fit``;
+        Any estimator with a parameter ``n_clusters`` and ``fit``;
         :class:`~polycomplete.SparseSubspaceClustering` by default.
     random_state : int, RandomState or None, default=None
-        Handed on to completer and clusterer, where these have one that is None.
+        Seed passed to completer and clusterer, if theirs is None.
 
     Attributes
     ----------
     labels_ : ndarray of int, shape (n_samples,)
         The cluster of each point; -1 for points without any observed entry.
     completed_ : ndarray of shape (n_samples, n_features)
-        The completed points; columns without any observed entry are left out, where the completer
-        leaves them out.
+        The completed points, without columns that the completer drops.
     n_clusters_ : int
         Number of clusters.
     completer_, clusterer_ : estimator
-        As fitted; ``completer_`` is None where nothing was missing.
+        The fitted completer and clusterer; ``completer_`` is None if nothing was missing.
     n_features_in_ : int
         Number of columns seen by ``fit``.
     feature_names_in_ : ndarray of str
-        Their names, where X had any.
+        Their names, if X had any.
 
     See Also
     --------
@@ -396,7 +394,7 @@ class SubspaceClusterer(Savable, ClusterMixin, BaseEstimator):
 
 
 def _points(estimator: Any, X: Any, **how: Any) -> np.ndarray:
-    """Return the points of an estimator that is being fitted."""
+    """Validate the points to fit an estimator to."""
     matrix = check_array(
         to_matrix(X), ensure_min_samples=2, estimator=estimator, input_name="X", **how
     )
@@ -405,10 +403,9 @@ def _points(estimator: Any, X: Any, **how: Any) -> np.ndarray:
 
 
 def find_nearest(X: np.ndarray, affine: bool, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest points of each in ascending order, and the largest product of each.
+    """Return the indices of the nearest points of each, sorted, and the largest product of each.
 
-    Nearest means the smallest distance where subspaces are affine, the smallest angle where they go
-    through the origin.
+    Nearest by distance for affine subspaces, and by angle for subspaces through the origin.
     """
     norms = np.linalg.norm(X, axis=1)
     atoms, largest = np.empty((len(X), count), dtype=np.intp), np.empty(len(X))
@@ -420,19 +417,19 @@ def find_nearest(X: np.ndarray, affine: bool, count: int) -> tuple[np.ndarray, n
         )
         closeness[own], products[own] = -np.inf, 0
         largest[rows] = np.abs(products).max(axis=1)
-        # In the order of the points: no result depends on how the search sorts.
+        # Sorted by index, so that no result depends on the order of the search.
         atoms[rows] = np.sort(np.argpartition(-closeness, count - 1)[:, :count], axis=1)
     return atoms, largest
 
 
 def _smallest(largest: np.ndarray) -> float:
-    """Return the smallest number that is not rounding; points at the origin tell nothing."""
+    """Return the smallest number that is not rounding, ignoring points at the origin."""
     positive = largest[largest > 1e-12 * largest.max()]
     return float(positive.min()) if positive.size else 1.0
 
 
 def _check_rows(seen: np.ndarray) -> None:
-    """Say which points cannot be clustered; raise where fewer than two can."""
+    """Warn of points that cannot be clustered; raise if fewer than two can."""
     if np.count_nonzero(seen) < 2:
         raise ValueError(
             f"X has {np.count_nonzero(seen)} rows with an observed entry; clustering needs 2."
@@ -441,7 +438,7 @@ def _check_rows(seen: np.ndarray) -> None:
         rows = np.flatnonzero(~seen)
         shown = ", ".join(map(str, rows[:5])) + ", ..." * (len(rows) > 5)
         warn(
-            f"Rows {shown} of X have no observed entry and get the label -1; drop them, or observe "
+            f"Rows {shown} of X have no observed entry and get the label -1; drop them or provide "
             "an entry of each.",
             UserWarning,
         )

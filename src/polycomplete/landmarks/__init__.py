@@ -1,4 +1,4 @@
-"""The surface through a few rows, every row completed independently."""
+"""Landmark solver: a surface learned from a few rows, with every row completed independently."""
 
 from polycomplete.landmarks.landmark import Landmark
 from polycomplete.landmarks.problem import LandmarkProblem

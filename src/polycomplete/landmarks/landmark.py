@@ -1,9 +1,9 @@
-"""The landmark solver: learn the surface, let every row step towards it, repeat.
+"""The landmark solver: alternate between learning the surface and one step of every row.
 
-One Levenberg–Marquardt step of every row for each renewal of the surface; between two sweeps the
-rows keep most of their momentum, without which far more sweeps are needed. The smoothing
-shrinks as fast as the rows follow: while they still move far, measured against the smoothing, it
-waits. In the end stuck rows are restarted.
+Each sweep learns the surface and takes one Levenberg–Marquardt step of every row. Momentum carries
+over from sweep to sweep; without it, far more sweeps are needed. The smoothing decreases as fast as
+the rows follow: more slowly while they move far compared with the smoothing. At the end, stuck rows
+are restarted.
 """
 
 from __future__ import annotations
@@ -45,50 +45,48 @@ from polycomplete.solvers.base import (
     stages,
 )
 
-GROW = 1.1  # of the number of landmarks from one sweep to the next
-SETTLED = 0.25  # squared movement of a row in units of the smoothing at which it shrinks as planned
-FASTEST = 2.0  # bounds of the speed: twice and half the planned one
-ENTRIES = 25_000  # observed entries to choose by
-STICKY = 3e-4  # smoothing: above, energies have one minimum and rows are not stuck
+GROW = 1.1  # growth of the number of landmarks per sweep
+SETTLED = 0.25  # squared movement, in units of γ, at which the smoothing decreases as planned
+FASTEST = 2.0  # the smoothing decreases at most twice and at least half as fast as planned
+ENTRIES = 25_000  # observed entries in the rows used for choosing
+STICKY = 3e-4  # above this smoothing, energies have one minimum, so that no row is stuck
 
 
 @dataclass(eq=False, repr=False)
 class Landmark(Solver[LandmarkProblem]):
-    """Express the surface by a few of the rows, and complete each row independently.
+    """Represent the surface by a few landmark rows, and complete each row independently.
 
-    Cost and memory grow linearly with the number of rows. The surface is learned jointly from
-    ``max_samples`` rows, half of them the best-observed ones, by sweeps over all of them under a
-    shrinking smoothing; where there are more rows, every row is then completed by the learned row
-    energy.
+    Time and memory grow linearly with the number of rows. The surface is learned jointly from at
+    most ``max_samples`` rows, half of them those with the most observed entries, by sweeps with
+    decreasing smoothing. If there are more rows, all are then completed by the learned row energy.
 
     Parameters
     ----------
     n_landmarks : "auto" or int, default="auto"
-        How many rows express the surface: among rows that are drawn at random, those with many
-        observed entries more often, the ones that the others explain least. "auto" lets their
-        number grow until what they cannot express is small against the smoothing, up to 400, or
-        to the number of columns.
+        Number of landmarks: of randomly drawn rows, more often ones with many observed entries,
+        those that the others explain least. "auto" increases their number, up to 400 or the number
+        of columns, until what they do not represent is small compared with the smoothing.
     max_samples : int, default=3000
-        Maximum number of rows that the surface is learned from.
+        Maximum number of rows to learn the surface from.
     init : {"mean", "zero", "row-column"}, default="mean"
-        What the missing entries hold at first.
+        Initial values of the missing entries.
     initial_smoothing : float, default=1.0
         The first smoothing, relative to the mean of k(x, x).
     steps_per_decade : float, default=8
-        Sweeps in which the smoothing falls by a factor of ten, if rows follow easily.
+        Number of sweeps per factor of ten in the smoothing, if rows follow easily.
     momentum : float, default=0.9
-        The share of its last movement that a row keeps.
+        Share of a row's last movement that is kept.
     n_final_sweeps : int, default=10
-        Sweeps at the last smoothing.
+        Number of sweeps at the last smoothing.
     max_iter : int, default=400
-        The most sweeps.
+        Maximum number of sweeps.
     n_restarts : int, default=3
-        Rounds of restarts of stuck rows, where the smoothing ends below 3e-4.
+        Maximum number of rounds that restart stuck rows, if the last smoothing is below 3e-4.
     max_memory : float, optional
-        Bytes that completing may take beyond the data; a quarter of the free memory by default.
-        Processes share it: there are no more of them than one for every 200 MB.
+        Maximum number of bytes for completing rows, beyond the data; by default a quarter of the
+        free memory. Processes share it; there is at most one per 200 MB.
     time_limit : float, optional
-        Seconds after which the run ends with what it has.
+        Seconds after which the run ends with its current result.
     callback : callable, optional
         Called with a :class:`~polycomplete.solvers.Progress` after each sweep; the run ends when
         it returns True.
@@ -118,7 +116,7 @@ class Landmark(Solver[LandmarkProblem]):
     follows_tensors = True
 
     def check(self) -> None:
-        """Refuse what makes no sense."""
+        """Raise if a parameter is not an allowed value."""
         check_numbers(self, "max_samples", "initial_smoothing", "steps_per_decade", "max_iter")
         check_numbers(self, "momentum", "n_final_sweeps", "n_restarts", zero=True)
         if self.n_landmarks != "auto":
@@ -138,38 +136,38 @@ class Landmark(Solver[LandmarkProblem]):
     ) -> LandmarkProblem:
         """Return the problem of completing these rows; kernel and penalty are resolved."""
         if penalty.p > 1:
-            raise ValueError(f"{self!r} takes a penalty with p up to 1, got {penalty!r}.")
+            raise ValueError(f"{self!r} needs a penalty with p of at most 1, got {penalty!r}.")
         if noise is not None:
             raise ValueError(
-                "Landmark() keeps observed entries; for noise=... use solver=Exact(), or leave "
-                "noise out and let the smoothing account for it."
+                "Landmark() keeps observed entries; for noise=... use solver=Exact(), or omit "
+                "noise and let the smoothing account for it."
             )
         self.check()
         given = None if isinstance(self.n_landmarks, str) else int(self.n_landmarks)
         return LandmarkProblem(X, mask, kernel, penalty, given, resources, seed)
 
     def working(self, resources: Resources, n_rows: int) -> AbstractContextManager[Resources]:
-        """Give threads that map over blocks of rows."""
+        """Return resources with threads that map over blocks of rows."""
         return resources.pool()
 
     def rows_to_choose_by(self, mask: np.ndarray, seed: int) -> np.ndarray | None:
-        """Return the rows on which scale and smoothing are chosen, more of rows with few entries.
+        """Return the rows on which scale and smoothing are chosen.
 
-        There are twice as many rows as columns: fewer could not show all directions of wide rows,
-        and would ask for another smoothing.
+        There are more of them if rows have few entries, and at least twice as many as columns:
+        fewer would not span all directions of wide rows, and need another smoothing.
         """
         m = mask.shape[1]
         enough = max(2 * m, int(ENTRIES / max(mask.mean() * m, 1.0)))
         return training_rows(mask, enough, seed + 1)
 
     def learn(self, problem: LandmarkProblem, X: np.ndarray, smoothing: float) -> Posterior:
-        """Return what completed rows show of further ones, with as many landmarks as they need."""
+        """Return the posterior learned from completed rows, with as many landmarks as needed."""
         return problem.learn(X, smoothing, np.arange(len(X)))
 
     def without(
         self, problem: LandmarkProblem, X: np.ndarray, smoothing: float
     ) -> Iterator[tuple[np.ndarray, Posterior, None]]:
-        """Yield the rows of each fold, and what the others show of them."""
+        """Yield the rows of each fold, and their posterior given the other folds."""
         for part in folds(len(X), FOLDS, np.random.default_rng(problem.seed)):
             others = np.setdiff1d(np.arange(len(X)), part)
             yield part, problem.learn(X, smoothing, others if len(others) else part), None
@@ -179,8 +177,8 @@ class Landmark(Solver[LandmarkProblem]):
     ) -> Iterator[tuple[float, Array]]:
         """Yield the smoothing and the completed rows, twice for each factor of ten.
 
-        Choosing the smoothing by hiding entries follows this path. The last stage comes twice,
-        before and after restarts. A path that runs out of time ends early.
+        The smoothing is chosen on held-out entries along this path. The last smoothing is yielded
+        twice, before and after restarts. The path ends early at its time limit.
         """
         quick = copy(self)
         quick.time_limit, quick.callback = time_limit, None
@@ -202,9 +200,9 @@ class Landmark(Solver[LandmarkProblem]):
     def solve(
         self, problem: LandmarkProblem, smoothing: float, init: np.ndarray | None = None
     ) -> Result:
-        """Complete the rows of a problem, down to a smoothing.
+        """Complete the rows of a problem at a smoothing.
 
-        ``init`` is a completion that was found near that smoothing: then fewer sweeps lead there.
+        ``init`` is a completion found near that smoothing: a warm start, which needs fewer sweeps.
         """
         run = SweepRun(self, problem, init)
         first = (
@@ -236,7 +234,7 @@ class Landmark(Solver[LandmarkProblem]):
 
 
 class SweepRun:
-    """Where a run stands, and its moves."""
+    """State of a run, and its sweeps."""
 
     def __init__(self, solver: Landmark, problem: LandmarkProblem, init: np.ndarray | None = None):
         self.solver, self.problem = solver, problem
@@ -244,7 +242,7 @@ class SweepRun:
         self.rng = np.random.default_rng(problem.seed)
         X, mask = problem.X, problem.mask
         X = fill(X, mask, solver.init) if init is None else np.where(mask, X, init)
-        # From here on everything is where the rows are worked on.
+        # From here on, all arrays are on the device that completes rows.
         self.device = problem.device
         self.X: Array = self.device.put(X)
         self.before = self.X
@@ -256,11 +254,11 @@ class SweepRun:
 
     @property
     def completed(self) -> np.ndarray:
-        """The rows as they are."""
+        """The current completed rows."""
         return self.device.get(self.X)
 
     def shrink(self, first: float, last: float, rest: float = np.inf) -> Iterator[float]:
-        """Sweep while the smoothing shrinks, and some more; yield the smoothing of each sweep."""
+        """Sweep with decreasing smoothing, then at the last one; yield that of each sweep."""
         solver, self.before = self.solver, self.X
         rest = min(rest, solver.n_final_sweeps)
         smoothing, rested, self.arrived = first, 0, False
@@ -277,13 +275,13 @@ class SweepRun:
             smoothing = max(last, smoothing * 10 ** (-speed / solver.steps_per_decade))
 
     def sweep(self, smoothing: float) -> float:
-        """Learn the surface and let every row take a step; return how far rows moved.
+        """Learn the surface and take one step of every row; return how far rows moved.
 
-        The squared movement of the median row, as seen by the kernel, in units of γ.
+        This is the median squared movement in feature space, in units of γ.
         """
         xp = array_namespace(self.X)
         problem, gamma = self.problem, self.problem.gamma(smoothing)
-        # No momentum at the last smoothing: each redrawn set of landmarks moves the rows a bit.
+        # No momentum at the last smoothing: each new set of landmarks moves the rows a little.
         momentum = 0.0 if smoothing == self.smoothing else self.solver.momentum
         Y = self.X + momentum * (self.X - self.before)
         spectrum = problem.spectrum(Y, self.count, self.rng)
@@ -296,7 +294,7 @@ class SweepRun:
         return median(squared) / gamma
 
     def restart(self, smoothing: float) -> int:
-        """Restart rows, judged by a model of the others; return how many moved."""
+        """Restart rows, judged by the posterior of other folds; return how many moved."""
         problem, gamma = self.problem, self.problem.gamma(max(smoothing, JUDGE))
         X, spread = self.X, spreads(self.X)
         xp, where = array_namespace(X), device(X)

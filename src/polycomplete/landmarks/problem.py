@@ -1,4 +1,4 @@
-"""The problem that landmarks pose: linear in the number of rows, wherever these are."""
+"""The completion problem with landmarks, whose cost is linear in the number of rows."""
 
 from __future__ import annotations
 
@@ -14,27 +14,17 @@ from polycomplete.kernels import Kernel
 from polycomplete.penalties import Schatten
 from polycomplete.rows import PLAIN, Posterior, RowEnergy, pivots
 
-CANDIDATES = 3  # rows that are drawn for each landmark; the landmarks are the pivots among them
-FEWEST, MOST = 100, 400  # landmarks
-SPARE = 1.5  # landmarks for each direction of the surface
-JUDGE = 1e-5  # smallest smoothing by which restarts are judged
-CUT = 1e-12  # directions of the landmarks below this share of the largest are rounding
-DROP = 0.03  # directions that explain less than this share of a row's part in them are left out
+CANDIDATES = 3  # rows drawn per landmark; the landmarks are the pivots among them
+FEWEST, MOST = 100, 400  # initial and maximum number of landmarks
+SPARE = 1.5  # landmarks per direction of the surface
+JUDGE = 1e-5  # smallest smoothing at which restarts are judged
+CUT = 1e-12  # eigenvalues of the landmarks below this share of the largest are rounding
+DROP = 0.03  # directions that explain less than this share of a row's component are dropped
 
 
 @dataclass(frozen=True)
 class Features:
-    """The map from rows to whitened features.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        Resolved.
-    landmarks : array of shape (r, m)
-        Complete rows.
-    turn : array of shape (r, q)
-        T of ``φ(x) = Tᵀ k(L, x)``.
-    """
+    """Map ``φ(x) = Tᵀ k(L, x)`` from rows to whitened features; T is ``turn``, (r, q)."""
 
     kernel: Kernel
     landmarks: Array
@@ -46,7 +36,7 @@ class Features:
 
 
 def whiten(kernel: Kernel, landmarks: Array) -> Features:
-    """Return the features that landmarks define."""
+    """Return the whitened features of landmarks."""
     xp = array_namespace(landmarks)
     values, V = xp.linalg.eigh(kernel.gram(landmarks))
     kept = int(xp.sum(xp.astype(values > CUT * float(values[-1]), xp.int64)))
@@ -56,15 +46,7 @@ def whiten(kernel: Kernel, landmarks: Array) -> Features:
 
 @dataclass(frozen=True)
 class Moments:
-    """What a model needs to know of rows; sums of these are sums over rows.
-
-    Attributes
-    ----------
-    total : float
-        The sum of the weights.
-    covariance : array of shape (q, q)
-        ``Σ aⱼ φⱼφⱼᵀ``.
-    """
+    """Sums over rows: ``total``, of their weights aⱼ, and ``covariance``, ``Σ aⱼ φⱼφⱼᵀ``."""
 
     total: float
     covariance: Array
@@ -76,7 +58,7 @@ class Moments:
 def moments(
     features: Features, X: Array, weights: Array, run: Run = map, split: bool = True
 ) -> Moments:
-    """Return the moments of rows."""
+    """Return the weighted moments of the features of rows."""
     size = PLAIN.rows(X.shape[1]) if split else len(X)
     parts = [(X[at : at + size, :], weights[at : at + size]) for at in range(0, len(X), size)]
     return reduce(Moments.__add__, run(partial(_moments, features), parts))
@@ -89,16 +71,16 @@ def _moments(features: Features, part: tuple[Array, Array]) -> Moments:
 
 
 class FeatureSpectrum:
-    """The spectrum of some moments; gives the row energy at any smoothing.
+    """Eigenpairs of the mean covariance of features, which give the row energy at any smoothing.
 
     Parameters
     ----------
     features : Features
         The map from rows to features.
     moments : Moments
-        Of the rows to learn from.
+        The moments of the rows to learn from.
     penalty : Schatten
-        Resolved.
+        The resolved penalty.
 
     Examples
     --------
@@ -122,9 +104,9 @@ class FeatureSpectrum:
         self.vectors: Array = xp.flip(U, axis=1)
 
     def slopes(self, gamma: float) -> Array:
-        """Return ĝ of each eigenvalue that is not small against γ, largest first.
+        """Return ĝ of each eigenvalue that is not small compared with γ, in descending order.
 
-        The weights count these alone: the others are as good as unused.
+        The weights depend on these only: the other directions are practically unused.
         """
         xp = array_namespace(self.values)
         power = 1 - self.penalty.p / 2
@@ -133,7 +115,7 @@ class FeatureSpectrum:
         return plain[:kept] * self.penalty.weigh(self.values[:kept]) if kept else plain[:0]
 
     def energy(self, gamma: float) -> RowEnergy:
-        """Return the row energy at a smoothing, in the units of the mean covariance."""
+        """Return the row energy at γ, in the units of the mean covariance."""
         xp = array_namespace(self.values)
         slopes = self.slopes(gamma)
         turned = self.features.turn @ self.vectors[:, : slopes.shape[0]]
@@ -143,22 +125,22 @@ class FeatureSpectrum:
 
 @dataclass(frozen=True)
 class LandmarkProblem:
-    """Rows to be completed jointly.
+    """Scaled rows to be completed with landmarks.
 
     Attributes
     ----------
     X : array of shape (n, m)
-        Scaled rows; holes hold anything finite.
+        Scaled rows, with any finite number for missing entries.
     mask : ndarray of bool, shape (n, m)
         True where observed.
     kernel, penalty : Kernel and Schatten
-        Resolved.
+        The resolved kernel and penalty.
     n_landmarks : int or None
-        Where they are given.
+        The number of landmarks, or None for "auto".
     resources : Resources
-        Where rows are worked on.
+        Threads, memory and device.
     seed : int
-        Draws landmarks.
+        Seed for drawing landmarks.
     """
 
     X: Array
@@ -181,35 +163,35 @@ class LandmarkProblem:
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """How much each row counts in what is learned: by its observed share, squared."""
+        """Weight of each row: its observed share, squared."""
         return np.asarray(self.mask.mean(axis=1) ** 2)
 
     @cached_property
     def device(self) -> Device:
-        """Where the rows are worked on."""
+        """The device that completes rows."""
         return self.resources.device_for(len(self.mask))
 
     @property
     def run(self) -> Run:
-        """Maps over blocks: by threads on the host; a GPU takes one at a time."""
+        """Map over blocks: by threads on the host, one at a time on a GPU."""
         return self.resources.mapping if self.device.is_host else map
 
     def gamma(self, smoothing: float) -> float:
-        """Return γ of the mean covariance; the exact problem has n times as much on a sum."""
+        """Return γ for the mean covariance: 1/n of that of the exact problem, which has a sum."""
         return smoothing * self.unit / len(self.mask)
 
     @property
     def fewest(self) -> int:
-        """Number of landmarks at first: the given one, or few."""
+        """Initial number of landmarks."""
         return min(len(self.mask), self.n_landmarks or FEWEST)
 
     @property
     def most(self) -> int:
-        """Maximum number of landmarks: on wide rows, as many as columns cost little."""
+        """Maximum number of landmarks; with wide rows, as many as columns are cheap."""
         return min(len(self.mask), max(MOST, self.mask.shape[1]))
 
     def more(self, count: int, spectrum: FeatureSpectrum, gamma: float, growth: float) -> int:
-        """Return how many landmarks to take next: more where these do not express the surface."""
+        """Return the next number of landmarks: more if these do not represent the surface."""
         if self.n_landmarks is not None:
             return count
         wanted = int(SPARE * int(spectrum.slopes(gamma).shape[0]))
@@ -218,7 +200,7 @@ class LandmarkProblem:
     def enough(
         self, X: Array, gamma: float, rng: np.random.Generator, rows: np.ndarray | None = None
     ) -> FeatureSpectrum:
-        """Learn from (some of) the rows X with as many landmarks as they need at this γ."""
+        """Learn from (some of) the rows X with as many landmarks as this γ needs."""
         count = min(self.fewest, len(X))
         while True:
             spectrum = self.spectrum(X, count, rng, rows)
@@ -234,7 +216,7 @@ class LandmarkProblem:
         rng: np.random.Generator,
         rows: np.ndarray | None = None,
     ) -> FeatureSpectrum:
-        """Choose landmarks among (some of) the rows X and learn from all of these."""
+        """Choose landmarks among (some of) the rows X and learn from all these rows."""
         xp = array_namespace(X)
         weights = self.weights if rows is None else self.weights[rows]
         drawn = min(CANDIDATES * count, len(weights))
@@ -248,7 +230,7 @@ class LandmarkProblem:
         return FeatureSpectrum(features, weighed, self.penalty)
 
     def learn(self, X: np.ndarray, smoothing: float, rows: np.ndarray) -> Posterior:
-        """Return what some of the completed rows show, with as many landmarks as they need."""
+        """Return the posterior learned from some of the completed rows."""
         gamma, X, mask = self.gamma(smoothing), X[rows], self.mask[rows]
         energy = self.enough(X, gamma, np.random.default_rng(self.seed), rows).energy(gamma)
         return Posterior.learned(energy, X, mask, energy.value(X))

@@ -1,4 +1,4 @@
-"""The scikit-learn estimator: validate, hand over to the surface, put the observed entries back."""
+"""The general scikit-learn estimator, for any kernel, penalty and solver."""
 
 from __future__ import annotations
 
@@ -20,100 +20,97 @@ from polycomplete.surface import Fitted, Surface, SurfaceModel
 
 __all__ = ["Completer"]
 
-#: Beyond this many rows "auto" takes the landmark solver (``make bench-scale`` measures both).
+#: Beyond this many rows, the landmark solver is the default (``make bench-scale`` measures both).
 MANY = 400
 
 
 class Completer(BlockCompleter):
-    """Complete a matrix by making its rows lie on a low-dimensional curved surface.
+    """Complete a matrix whose rows lie on a low-dimensional curved surface.
 
-    The general method: any kernel, penalty and solver. :class:`~polycomplete.PMC` and
-    :class:`~polycomplete.NLMC` are compositions of it.
+    The general method, with any kernel, penalty and solver. :class:`~polycomplete.PMC` and
+    :class:`~polycomplete.NLMC` are special cases.
 
     Columns without any observed entry are dropped (or kept as zeros); constant columns are filled
-    with their constant; rows without any observed entry get the column means. Everything else is
-    completed jointly by ``fit``, and row by row by ``transform``: the answer for a new row does not
-    depend on which other rows come along. A training row given to ``transform`` is completed anew
-    against the fitted rows, itself among them: on data that fit a surface it comes back as from
-    ``fit_transform`` up to 1 % of a column's spread where its observed entries determine it; on
-    noisy tables, where many completions are about as good, the two may differ by some tenths.
+    with their constant; rows without any observed entry get the column means. All other entries are
+    completed jointly by ``fit``, and each row independently by ``transform``. ``transform``
+    completes training rows anew, given all fitted rows including themselves: on data that fit a
+    surface, the result agrees with ``fit_transform`` up to 1 % of a column's spread for rows that
+    are determined; on noisy tables with many good completions, it may differ by a few tenths.
 
     Parameters
     ----------
     kernel : Kernel, optional
-        What "close" means; ``RBF()`` by default.
+        The kernel; ``RBF()`` by default.
     penalty : Schatten, optional
-        How the spectrum of the Gram matrix is charged; ``Schatten(p=-0.5, weights=Ramp())`` by
-        default.
+        Penalty of the spectrum of the Gram matrix; ``Schatten(p=-0.5, weights=Ramp())`` by default.
     solver : Exact, Landmark, AdamPlus or another Solver, optional
-        How the missing entries move: all of them jointly on the Gram matrix
-        (:class:`~polycomplete.Exact`, cubic in the rows), by landmarks
-        (:class:`~polycomplete.Landmark`, linear), or by the paper's algorithm
-        (:class:`~polycomplete.AdamPlus`). By default ``Exact()`` up to 400 rows, and with
-        ``noise``, and else ``Landmark()``.
+        Optimizes the missing entries: jointly with the Gram matrix (:class:`~polycomplete.Exact`,
+        cubic in the number of rows), with landmarks (:class:`~polycomplete.Landmark`, linear), or
+        by the paper's algorithm (:class:`~polycomplete.AdamPlus`). By default ``Exact()`` for up to
+        400 rows or with ``noise``, and ``Landmark()`` otherwise.
     scale : {"auto", "standard", "sqrt", "range"} or None, default="auto"
-        How columns are scaled, from their observed entries. "sqrt" divides by the square root of
-        the standard deviation. "auto" takes "sqrt" for columns of similar spread and otherwise
-        chooses between "standard" and "sqrt" by hiding observed entries (with AdamPlus, which
-        gives no path to follow, it takes "standard").
+        How to scale columns, from their observed entries: by their standard deviation, its square
+        root, or their range. "auto" is "sqrt" for columns of similar spread, and otherwise chooses
+        between "standard" and "sqrt" on held-out entries ("standard" with AdamPlus, which has no
+        path to choose on).
     smoothing : "auto" or float, default="auto"
-        The last smoothing γ, relative to the mean of k(x, x): how far from the surface rows may
-        stay. It plays the part of a noise level. "auto" chooses it by hiding observed entries.
+        The last smoothing γ, relative to the mean of k(x, x): how far rows may be from the surface,
+        like a noise level. "auto" chooses it on held-out entries.
     noise : float, optional
-        λ of the noisy formulation: observed entries may move and pay λ/2 (x̂ − x)² in scaled
-        units. By default they are kept. The answer has them as given in any case; the moved
-        values are ``X - completer.residual_``.
+        λ of the noisy formulation, in which observed entries may move, with the penalty
+        λ/2 (x̂ − x)² in scaled units. By default they do not. Completed matrices always have the
+        given entries; the moved values are ``X - completer.residual_``.
     missing_values : float, default=nan
-        A number that stands for a missing entry, besides NaN and None.
+        Number that marks a missing entry, besides NaN and None.
     add_indicator : bool, default=False
-        Append columns that say which entries were missing.
+        Append a column of missing-value indicators for each column with missing entries.
     keep_empty_features : bool, default=False
-        Keep columns without any observed entry, as zeros.
+        Keep columns without any observed entry, filled with zeros.
     n_jobs : int, default=-1
-        Cores that rows are completed by: up to four threads, and from 100 000 rows on processes.
-        −1 takes all of them. The result does not depend on it.
+        Number of cores that complete rows: up to four threads, or processes for 100 000 rows and
+        more. −1 means all cores. The result does not depend on it.
     device : str, optional
-        Where rows are completed, or with ``Exact`` the objective is computed: "cpu", "cuda" (or
-        "cuda:1" and so on), or "auto" for a GPU where there is one and there are enough rows. By
-        default the host, and with ``Landmark`` the GPU for a tensor that lies there.
+        Device that completes rows (with ``Exact``, that computes the objective): "cpu", "cuda", one
+        of several GPUs such as "cuda:1", or "auto" for a GPU if there is one and enough rows. By
+        default the host, or with ``Landmark`` the GPU of a tensor.
     random_state : int, RandomState or None, default=None
         Chooses the entries that "auto" holds out.
     verbose : int, default=0
-        1 shows stages, 2 every iteration, through :mod:`logging`.
+        1 logs stages, 2 every iteration, through :mod:`logging`.
 
     Attributes
     ----------
     result_ : Result or None
-        Objective history, iterations, seconds and stop reason; None where nothing varied.
+        Objective history, iterations, seconds and stop reason; None if no column varies.
     model_ : SurfaceModel or None
         The learned surface.
     solver_ : Solver
         The solver used.
     cell_std_ : ndarray of shape (n_samples, n_features)
-        Estimated standard deviation of each completed cell, 0 where observed: from the curvature
-        of the row's energy, scaled so that 95 % of the entries that "auto" hid lie within 1.96. A
-        first estimate; in very wide rows one number for all holes, in the units of the scaled
-        columns. NaN in columns without any observed entry.
+        Estimated standard deviation of each completed cell, 0 where observed: that of the row's
+        posterior, calibrated so that 95 % of held-out entries are within 1.96 of them. In very wide
+        rows it is the same for all holes, in units of the scaled columns. NaN in columns without
+        any observed entry.
     scale_ : str or None
         The scaling used.
     smoothing_ : float
         The smoothing used.
     n_iter_ : int
-        Iterations of the solver.
+        Number of iterations of the solver.
     row_determined_ : ndarray of bool, shape (n_samples,)
-        False for training rows that their observed entries do not determine.
+        False for training rows whose missing entries their observed entries do not determine.
     residual_ : ndarray of shape (n_samples, n_features)
         With ``noise``: observed minus moved value, so that ``fit_transform(X) - residual_`` is
         the denoised matrix; 0 on missing entries.
     held_out_ : HeldOut or None
-        ``rows``, ``columns``, ``truth`` and ``completed`` of observed entries that the fit had
-        hidden to choose its settings; None where it chose nothing.
+        ``rows``, ``columns``, ``truth``, ``completed`` and ``deviation`` of the entries that were
+        held out to choose settings; None if nothing was chosen.
     statistics_ : ndarray of shape (n_features,)
-        Mean of the observed entries of each column; NaN where there is none.
+        Mean of the observed entries of each column; NaN if there is none.
     n_features_in_ : int
         Number of columns seen by ``fit``.
     feature_names_in_ : ndarray of str
-        Their names, where X had any.
+        Their names, if X had any.
 
     Examples
     --------
@@ -186,15 +183,15 @@ class Completer(BlockCompleter):
         return self._solver(n_rows).max_samples
 
     def path(self, X: Any) -> Iterator[tuple[float, np.ndarray]]:
-        """Yield the smoothing and X completed, from coarse to fine, without fitting.
+        """Yield smoothings and the completed X, from coarse to fine, without fitting.
 
-        One way shows what a fit with each smoothing would roughly give; ``smoothing="auto"``
-        chooses on it by hidden entries, and other criteria can be followed along it as well.
+        This shows roughly what a fit would give at each smoothing. ``smoothing="auto"`` chooses
+        along such a path by held-out entries; use it to choose by other criteria.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Every column with observed entries that differ, every row with an observed entry.
+            A matrix without constant columns and without empty rows.
 
         Yields
         ------
@@ -217,16 +214,16 @@ class Completer(BlockCompleter):
         yield from self._surface(self._seed(), len(given)).walk(given, mask)
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """Return how well each row lies on the learned surface: the lower, the more of an outlier.
+        """Return how well each row fits the learned surface; outliers have low scores.
 
-        Minus the row's energy, which is its squared distance from the surface in feature space, in
-        units of the usual energy of a training row: about −1 for a row like those, −1000 for one
-        far off. Rows with holes are completed first.
+        The score is minus the row's energy, its squared distance from the surface in feature space,
+        in units of the usual energy of a training row: about −1 for typical rows, −1000 for rows
+        far away. Incomplete rows are completed first.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            Rows, with or without holes.
+            Complete or incomplete rows.
 
         Returns
         -------
@@ -265,13 +262,13 @@ class Completer(BlockCompleter):
         return replace(surface, resources=self._resources(solver))
 
     def _resources(self, solver: Solver) -> Resources:
-        """Return where rows are worked on; one by one by default where they lie."""
+        """Return threads, memory and device; by default some solvers use the device of X."""
         follows = self.device is None and solver.follows_tensors
         device = self._lies_on if follows else self.device
         return Resources(self.n_jobs, device, solver.max_memory)
 
     def _solver(self, n_rows: float) -> Solver:
-        """Return the solver; where none is given, the size of the data decides."""
+        """Return the given solver, or the default for this number of rows."""
         if self.solver is not None:
             return self.solver
         return Landmark() if n_rows > MANY and self.noise is None else Exact()

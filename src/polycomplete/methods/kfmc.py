@@ -1,4 +1,4 @@
-"""KFMC: a few atoms in feature space, learned at once or batch by batch."""
+"""KFMC: kernelized factorization with a few atoms, learned at once or in batches."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from polycomplete.surface import Fitted, Surface, SurfaceModel
 
 @dataclass(frozen=True)
 class Memory:
-    """What is known of the rows in memory, those of the model.
+    """State of the rows in memory, which are those of the model.
 
     Attributes
     ----------
     mask : ndarray of bool, shape (p, m)
-        What was observed of them in the columns that vary.
+        True where observed, in the columns that vary.
     keys : ndarray of shape (p,)
-        A random number of each row; the rows with the smallest stay.
+        A random key of each row; the rows with the smallest keys are kept.
     learned : int
-        How many rows there were when the atoms were last learned from the beginning.
+        The number of rows when the atoms were last learned from scratch.
     """
 
     mask: np.ndarray
@@ -40,80 +40,80 @@ class Memory:
 
 @dataclass(eq=False, repr=False)
 class KFMC(Completer):
-    """Kernelized factorization: every row is explained by a few atoms in feature space.
+    """Kernelized factorization: every row is a combination of a few atoms in feature space.
 
-    Fan & Udell [1]_. Linear in the number of rows; rows may come in batches (:meth:`partial_fit`).
-    ``transform`` completes each new row by the atoms as they are.
+    The method of Fan & Udell [1]_. Its cost is linear in the number of rows, and rows may come in
+    batches (:meth:`partial_fit`). ``transform`` completes each new row with the current atoms.
 
     Parameters
     ----------
     kernel : Kernel, optional
-        What "close" means; ``RBF()`` by default.
+        The kernel; ``RBF()`` by default.
     n_atoms : "auto" or int, default="auto"
-        Atoms, at most half the number of rows. "auto" is twice the number of columns, at least 40
-        and at most 300. Several surfaces need more.
+        Number of atoms, at most half the number of rows. "auto" is twice the number of columns, at
+        least 40 and at most 300. Several surfaces need more.
     beta : "auto" or float, default="auto"
         Weight of the codes, relative to the mean of k(x, x): how much of a row may stay
         unexplained. "auto" chooses it on held-out entries. Values below 1e-6 are approached as far
         as the number of atoms allows.
     max_iter : int, default=400
-        Iterations at the last β.
+        Maximum number of iterations at the last β.
     tol : float, default=2e-3
-        Converged when the objective falls by less than this share of itself in an iteration.
+        Converged when the objective falls by less than this share of itself per iteration.
     max_samples : int, default=2000
-        Rows on which the atoms are learned at most; the others are completed with these.
+        Maximum number of rows to learn the atoms from; the others are completed with these atoms.
     memory : int, default=500
-        Rows that are kept: as starts for new rows, and to learn on in ``partial_fit``.
+        Number of rows to keep, as starts for new rows and for learning in ``partial_fit``.
     time_limit : float, optional
-        Seconds after which the fit ends with what it has.
+        Seconds after which the fit ends with its current result.
     callback : callable, optional
         Called with a :class:`~polycomplete.solvers.Progress` after each iteration; the fit ends
         when it returns True.
     scale : {"auto", "standard", "sqrt", "range"} or None, default="standard"
-        How columns are scaled, from their observed entries: by their standard deviation, its
-        square root, or their range. "auto" chooses between the first two on held-out entries,
-        unless all columns have a similar spread.
+        How to scale columns, from their observed entries: by their standard deviation, its square
+        root, or their range. "auto" chooses between the first two on held-out entries, unless all
+        columns have a similar spread.
     missing_values : float, default=nan
-        A number that stands for a missing entry, besides NaN and None.
+        Number that marks a missing entry, besides NaN and None.
     add_indicator : bool, default=False
-        Append columns that say which entries were missing.
+        Append a column of missing-value indicators for each column with missing entries.
     keep_empty_features : bool, default=False
-        Keep columns without any observed entry, as zeros.
+        Keep columns without any observed entry, filled with zeros.
     n_jobs : int, default=-1
-        Number of cores that complete rows; −1 takes all of them. The result is the same.
+        Number of cores that complete rows; −1 means all. The result does not depend on it.
     random_state : int, RandomState or None, default=None
         Chooses the entries that are held out, and draws rows.
     verbose : int, default=0
-        1 shows stages, 2 every iteration, through :mod:`logging`.
+        1 logs stages, 2 every iteration, through :mod:`logging`.
 
     Attributes
     ----------
     model_ : SurfaceModel or None
-        The surface that the atoms span; None where no column varies.
+        The surface spanned by the atoms; None if no column varies.
     memory_ : Memory
-        What is known of the rows in memory, those of the model.
+        State of the rows in memory.
     result_ : Result or None
         Objective history, iterations, seconds and stop reason.
     n_iter_ : int
-        Iterations of the solver.
+        Number of iterations of the solver.
     solver_, scale_, smoothing_ : KernelFactorization, str or None, float
-        What was used; the smoothing is β.
+        The solver, scaling and smoothing used; the smoothing is β.
     cell_std_ : ndarray of shape (n_samples, n_features)
         Estimated standard deviation of each completed cell, 0 where observed.
     row_determined_ : ndarray of bool, shape (n_samples,)
-        False for rows of the fit that their observed entries do not determine.
+        False for training rows whose missing entries their observed entries do not determine.
     held_out_ : HeldOut or None
-        Held-out entries, with their completions; None where nothing was chosen.
+        Held-out entries, with their completions; None if nothing was chosen.
     statistics_ : ndarray of shape (n_features,)
         Mean of the observed entries of each column.
     n_features_in_, feature_names_in_ : int, ndarray of str
-        Number of columns seen by ``fit``, and their names where X had any.
+        Number of columns seen by ``fit``, and their names if X had any.
     n_samples_seen_ : int
-        Number of rows that were learned from, or that those were drawn from.
+        Number of rows in the data so far.
 
     See Also
     --------
-    PMC : Exact, without atoms; better with few rows.
+    PMC : Without atoms; more accurate with few rows.
 
     References
     ----------
@@ -151,16 +151,15 @@ class KFMC(Completer):
     smoothing, noise, device = "auto", None, None  # no parameters of this method
 
     def partial_fit(self, X: Any, y: object = None) -> Self:
-        """Learn from a batch of rows, after those that came before.
+        """Learn from one more batch of rows.
 
-        The first batch decides which columns vary and how they are scaled, so it should be like
-        the others. ``result_``, ``row_determined_`` and ``cell_std_`` are those of the batch.
+        The first batch determines which columns vary and how they are scaled, so it should be
+        representative. ``result_``, ``row_determined_`` and ``cell_std_`` are those of the batch.
 
-        As long as the memory still fills up, the atoms are learned from the beginning each time
-        the number of rows has doubled: the first batches determine neither the atoms nor β, and
-        all these fits together cost about as much as the last two. Otherwise the batch is
-        completed with the atoms as they are; then its rows, the rows in memory and the atoms move
-        jointly for a while.
+        Until the memory is full, the atoms are learned from scratch each time the number of rows
+        has doubled, because the first batches determine neither the atoms nor β; together, these
+        fits cost about as much as the last two of them. Otherwise the batch is completed with the
+        current atoms; then its rows, the rows in memory and the atoms are updated jointly.
 
         Parameters
         ----------
@@ -187,10 +186,10 @@ class KFMC(Completer):
                 part = self._part(rows, mask)
                 found = self._learn_batch(matrix[part].astype(np.float64), mask[part])
                 self.row_determined_[rows], self.cell_std_[part] = found
-            return self  # a batch takes a few steps only, so that there is nothing to warn of
+            return self  # without a convergence warning: a batch takes only a few steps
 
     def _learn_batch(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Learn from a batch and the rows in memory; say what is determined, and the deviations."""
+        """Learn from a batch and the rows in memory; return what is determined, and deviations."""
         model, memory, seed = cast(SurfaceModel, self.model_), self.memory_, self._seed()
         X = model.scaler.apply_observed(X, mask)
         old = _others(model.rows, memory.mask, X, mask)
@@ -209,7 +208,7 @@ class KFMC(Completer):
         return fitted.determined[len(old) :], deviation[len(old) :]
 
     def _go_on(self, surface: Surface, rows: np.ndarray, seen: np.ndarray, new: int) -> Fitted:
-        """Complete the last rows by the atoms as they are, then let all and the atoms move."""
+        """Complete the new rows with the current atoms, then update all rows and the atoms."""
         model, solver = cast(SurfaceModel, self.model_), self._solver(len(rows))
         before, found = model.posterior, Completion.blank(rows)
         with solver.working(surface.resources, len(rows)) as resources:
@@ -226,7 +225,7 @@ class KFMC(Completer):
     def _remember(
         self, model: SurfaceModel, mask: np.ndarray, keys: np.ndarray, learned: int
     ) -> None:
-        """Keep a model with some of its rows: each that was seen so far is as likely as another."""
+        """Keep the model with a uniform random sample of the rows seen so far."""
         kept = np.sort(np.argsort(keys, kind="stable")[: int(self.memory)])
         posterior = replace(model.posterior, pool=model.rows[kept])
         self.model_ = replace(model, posterior=posterior)
@@ -265,15 +264,15 @@ class KFMC(Completer):
         )
 
     def _penalty(self, solver: Solver) -> Schatten:
-        return Schatten(0.0, Equal())  # whose share of each row its energy is
+        return Schatten(0.0, Equal())  # the penalty that splits into row energies
 
 
 def _others(X: np.ndarray, mask: np.ndarray, batch: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """Return which rows are not in a batch: a row that comes again counts once."""
+    """Return the indices of rows that are not in a batch, so that repeated rows count once."""
 
-    def names(X: np.ndarray, mask: np.ndarray) -> list[bytes]:
+    def keys(X: np.ndarray, mask: np.ndarray) -> list[bytes]:
         known = np.where(mask, X, 0.0)
         return [x.tobytes() + s.tobytes() for x, s in zip(known, mask, strict=True)]
 
-    there = set(names(batch, seen))
-    return np.flatnonzero([name not in there for name in names(X, mask)])
+    in_batch = set(keys(batch, seen))
+    return np.flatnonzero([key not in in_batch for key in keys(X, mask)])

@@ -15,22 +15,22 @@ from polycomplete.solvers.base import Callback
 class LADMC(PathCompleter):
     """Low algebraic dimension matrix completion: low rank of the products of two entries.
 
-    For unions of subspaces and surfaces with equations of degree two [1]_. It minimizes what the
-    best space of R dimensions leaves of the products of all rows, which is
-    ``Schatten(p=2, weights=Skip(R))`` with the kernel ``Polynomial(2)``, along growing ranks.
-    ``transform`` completes each new row by its posterior under the learned space.
+    For unions of subspaces and surfaces with equations of degree two [1]_. It minimizes the squared
+    distance of the products of all rows from the best subspace of R dimensions, which is
+    ``Schatten(p=2, weights=Skip(R))`` with the kernel ``Polynomial(2)``, along increasing ranks.
+    ``transform`` completes each new row by its posterior under the learned subspace.
 
     Parameters
     ----------
     rank : "auto" or int, default="auto"
-        The rank R of the products, or less if that leaves nothing unexplained. "auto" chooses it
-        on held-out entries.
+        The rank R of the products, or less if that explains everything. "auto" chooses it on
+        held-out entries.
     offset : float, default=1.0
-        The squared length of a constant coordinate that every row gets, relative to that of a
-        typical row: it adds linear terms and a constant to the products. 0, with ``scale=None``,
-        is the method as published, for subspaces through the origin; the default finds these too.
+        Squared length of an additional constant coordinate, relative to that of a typical row: it
+        adds linear terms and a constant to the products. 0, with ``scale=None``, is the method as
+        published, for subspaces through the origin; the default finds these, too.
     max_memory : float, optional
-        Maximum number of bytes of the fit; by default 60 % of the free memory.
+        Maximum number of bytes; by default 60 % of the free memory.
     time_limit : float, optional
         Seconds after which the fit ends with its current result.
     callback : callable, optional
@@ -53,7 +53,7 @@ class LADMC(PathCompleter):
     Attributes
     ----------
     model_ : Scaled or None
-        The scaler and the learned space; None if no column varies.
+        The scaler and the learned subspace; None if no column varies.
     result_ : Result or None
         Objective history, iterations, seconds and stop reason.
     n_iter_ : int

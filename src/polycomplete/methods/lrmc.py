@@ -1,4 +1,4 @@
-"""LRMC: low-rank matrix completion, the method that curved data defeat."""
+"""LRMC: low-rank matrix completion, the baseline for curved data."""
 
 from __future__ import annotations
 
@@ -12,56 +12,55 @@ from polycomplete.solvers import AugmentedLagrangian, SoftImpute
 
 @dataclass(eq=False, repr=False)
 class LRMC(PathCompleter):
-    """Low-rank matrix completion: the completion of smallest nuclear norm.
+    """Low-rank matrix completion: the completion with minimum nuclear norm.
 
-    Minimizes ‖X̂‖_* over the missing entries [1]_, by an inexact augmented Lagrangian [2]_, or by
-    soft-impute [3]_ where both sides of the matrix are long. ``transform`` completes a new row by
-    ridge regression on the directions of the solution, which gives training rows back as
-    ``fit_transform`` did.
+    It minimizes ‖X̂‖_* over the missing entries [1]_ by an inexact augmented Lagrangian [2]_, or for
+    large matrices by soft-impute [3]_. ``transform`` completes a new row by ridge regression on the
+    singular vectors of the solution, and training rows as ``fit_transform`` does.
 
     Parameters
     ----------
     solver : AugmentedLagrangian or SoftImpute, optional
-        ``AugmentedLagrangian()`` meets the observed entries exactly; ``SoftImpute()`` allows for
-        noise, by a threshold that it chooses by hiding observed entries. By default the former,
-        and the latter where n · m · min(n, m) exceeds 5e8 (800 × 800, say).
+        ``AugmentedLagrangian()`` fits the observed entries exactly; ``SoftImpute()`` allows for
+        noise by a threshold, which it chooses on held-out entries. By default the former, or the
+        latter if n · m · min(n, m) exceeds 5e8 (about 800 × 800).
     scale : {"standard", "sqrt", "range"} or None, default="standard"
-        How columns are scaled, from their observed entries: by their standard deviation, its
-        square root, or their range. None is the method as published, without centering.
+        How to scale columns, from their observed entries: by their standard deviation, its square
+        root, or their range. None is the method as published, without centering.
     missing_values : float, default=nan
-        A number that stands for a missing entry, besides NaN and None.
+        Number that marks a missing entry, besides NaN and None.
     add_indicator : bool, default=False
-        Append columns that say which entries were missing.
+        Append a column of missing-value indicators for each column with missing entries.
     keep_empty_features : bool, default=False
-        Keep columns without any observed entry, as zeros.
+        Keep columns without any observed entry, filled with zeros.
     random_state : int, RandomState or None, default=None
         Chooses the entries that are held out.
     verbose : int, default=0
-        1 shows stages, 2 every iteration, through :mod:`logging`.
+        1 logs stages, 2 every iteration, through :mod:`logging`.
 
     Attributes
     ----------
     model_ : Scaled or None
-        The scaler, and the directions of the solution with their singular values; None where no
-        column varies.
+        The scaler, and the right singular vectors of the solution with their singular values; None
+        if no column varies.
     result_ : Result or None
         Objective history, iterations, seconds and stop reason.
     n_iter_ : int
-        Iterations of the solver.
+        Number of iterations of the solver.
     row_determined_ : ndarray of bool, shape (n_samples,)
-        False for rows of the fit with fewer observed entries than the solution has rank.
+        False for training rows with fewer observed entries than the rank of the solution.
     held_out_ : HeldOut or None
-        Held-out entries, with their completions; None where nothing was chosen.
+        Held-out entries, with their completions; None if nothing was chosen.
     statistics_ : ndarray of shape (n_features,)
         Mean of the observed entries of each column.
     n_features_in_, feature_names_in_ : int, ndarray of str
-        Number of columns seen by ``fit``, and their names where X had any.
+        Number of columns seen by ``fit``, and their names if X had any.
     n_samples_seen_ : int
-        Number of rows that were learned from.
+        Number of rows in the data.
 
     See Also
     --------
-    PMC : For curved data, which no low rank describes.
+    PMC : For curved data, which do not have low rank.
     SRMC : For rows on several subspaces.
 
     References

@@ -1,4 +1,4 @@
-"""SRMC: every row a sparse combination of the others."""
+"""SRMC: every row is a sparse combination of the others."""
 
 from __future__ import annotations
 
@@ -13,68 +13,68 @@ from polycomplete.solvers.base import Callback
 
 @dataclass(eq=False, repr=False)
 class SRMC(PathCompleter):
-    """Matrix completion by sparse self-representation: rows explain each other, few at a time.
+    """Matrix completion by sparse self-representation: each row is a combination of a few others.
 
-    The objective ‖C‖₁ + λ/2 ‖X − C X‖² with diag(C) = 0 of [1]_, row by row: a missing entry
-    answers for the residual of its own row only. On a union of subspaces a row needs only rows of
-    its own subspace, which a sparse combination finds. ``transform`` represents the observed
-    entries of a new row by the completed training rows and predicts the missing ones from that.
+    It uses the objective ‖C‖₁ + λ/2 ‖X − C X‖² with diag(C) = 0 of [1]_, but a missing entry
+    minimizes the residual of its own row only. On a union of subspaces, the sparsest combinations
+    use rows of the same subspace. ``transform`` represents the observed entries of a new row by the
+    completed training rows, and predicts the missing ones from them.
 
     Parameters
     ----------
     smoothing : "auto" or float, default="auto"
-        How far a row may stay from its representation: 1/λ, for rows of length one. "auto" chooses
-        it by hiding observed entries.
+        1/λ for rows of unit length: how much a row may differ from its representation. "auto"
+        chooses it on held-out entries.
     constant : float, default=1.0
-        A constant coordinate that every row gets, for surfaces that do not go through the origin;
-        0 for subspaces that do.
+        An additional constant coordinate, for surfaces that do not go through the origin; 0 for
+        subspaces that do.
     max_iter : int, default=100
         Maximum number of rounds at the last smoothing.
     tol : float, default=5e-3
         Converged when the missing entries would move less than this in a round, relative to the
         observed ones.
     time_limit : float, optional
-        Seconds after which the fit ends with what it has.
+        Seconds after which the fit ends with its current result.
     callback : callable, optional
         Called with a :class:`~polycomplete.solvers.Progress` after each round; the fit ends when
         it returns True.
     scale : {"standard", "sqrt", "range"} or None, default="standard"
-        How columns are scaled, from their observed entries: by their standard deviation, its
-        square root, or their range.
+        How to scale columns, from their observed entries: by their standard deviation, its square
+        root, or their range.
     missing_values : float, default=nan
-        A number that stands for a missing entry, besides NaN and None.
+        Number that marks a missing entry, besides NaN and None.
     add_indicator : bool, default=False
-        Append columns that say which entries were missing.
+        Append a column of missing-value indicators for each column with missing entries.
     keep_empty_features : bool, default=False
-        Keep columns without any observed entry, as zeros.
+        Keep columns without any observed entry, filled with zeros.
     random_state : int, RandomState or None, default=None
         Chooses the entries that are held out.
     verbose : int, default=0
-        1 shows stages, 2 every iteration, through :mod:`logging`.
+        1 logs stages, 2 every iteration, through :mod:`logging`.
 
     Attributes
     ----------
     model_ : Scaled or None
-        The scaler and the completed rows; None where no column varies.
+        The scaler and the completed rows; None if no column varies.
     result_ : Result or None
         Objective history, rounds, seconds and stop reason.
     n_iter_ : int
-        Rounds of the solver.
+        Number of rounds of the solver.
     row_determined_ : ndarray of bool, shape (n_samples,)
-        False for rows of the fit without any observed entry.
+        False for training rows without any observed entry.
     held_out_ : HeldOut or None
-        Held-out entries, with their completions; None where nothing was chosen.
+        Held-out entries, with their completions; None if nothing was chosen.
     statistics_ : ndarray of shape (n_features,)
         Mean of the observed entries of each column.
     n_features_in_, feature_names_in_ : int, ndarray of str
-        Number of columns seen by ``fit``, and their names where X had any.
+        Number of columns seen by ``fit``, and their names if X had any.
     n_samples_seen_ : int
-        Number of rows that were learned from.
+        Number of rows in the data.
 
     See Also
     --------
-    LRMC : One subspace for all rows.
-    SparseSubspaceClustering : Which subspace each row lies on, by the same objective.
+    LRMC : For rows on a single subspace.
+    SparseSubspaceClustering : Finds the subspace of each row with the same objective.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""One row at a time: the energy of a row given the others, and how to complete it."""
+"""Energy of a row given the other rows, and the completion of rows that follows from it."""
 
 from polycomplete.rows.energy import Quadratic as Quadratic
 from polycomplete.rows.energy import RowEnergy as RowEnergy

@@ -1,13 +1,13 @@
-"""The energy of one row: how far it lies from the surface that the other rows span.
+"""The energy of a row: its squared distance from the surface that the other rows span.
 
 For the log penalty (p = 0, equal weights) the objective splits exactly. With A = (K + γI)⁻¹ over
 the other rows,
 
     log det(K + γI) = log det(K_others + γI) + log(E(x) + γ),     E(x) = k(x, x) − kᵀ A k,
 
-where k = k(others, x): given the others, a row pays the logarithm of its *unexplained part* E,
-which is the posterior variance of a Gaussian process. E needs that row alone, so that rows can be
-completed one by one, tried from several starts, and given to users as new rows.
+where k = k(others, x): given the others, a row adds the logarithm of its *unexplained part* E,
+which is the posterior variance of a Gaussian process. E depends on that row only, so that each row
+can be completed independently and from several starts, and new rows can be completed, too.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from polycomplete._devices import ROUNDING, Array, eigenpairs
 from polycomplete._resources import TILE
 from polycomplete.kernels import Kernel
 
-CACHED = 7.5e5  # bytes of derivatives that are worked on at a time
-PRODUCTS = 8  # with a row's matrix in a step without it: conjugate gradients, gradient, energies
+CACHED = 7.5e5  # bytes of derivatives that are processed at a time
+PRODUCTS = 8  # matrix–vector products in a matrix-free step: CG iterations, gradient, energies
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ class RowEnergy:
     Attributes
     ----------
     kernel : Kernel
-        Resolved.
+        The resolved kernel.
     landmarks : ndarray of shape (r, m)
         The complete rows.
     factor : ndarray of shape (r, q)
         F with A = F Fᵀ.
-    own : ndarray of shape (r, r)
-        Row j holds the direction that takes row j out of the model: the energy of row j given the
-        *others* is ``k(x, x) − |Fᵀk|² + (own[j]·k)²``. None where that is not needed.
+    own : ndarray of shape (r, r) or None
+        Row j removes row j from the model: the energy of row j given the *others* is
+        ``k(x, x) − |Fᵀk|² + (own[j]·k)²``. None if that is not needed.
     """
 
     kernel: Kernel
@@ -53,31 +53,31 @@ class RowEnergy:
 
     @cached_property
     def inverse(self) -> Array:
-        """A = F Fᵀ itself, (r, r)."""
+        """A = F Fᵀ, (r, r)."""
         return self.factor @ self.factor.T
 
     @cached_property
     def least(self) -> float:
-        """The smallest metric that counts: a polynomial kernel has none at the origin.
+        """Lower bound of the metric, which can vanish at the origin for polynomial kernels.
 
-        It is that of the model: what comes back for a row must not depend on other new ones.
+        It depends on the model only: the completion of a row must not depend on other new rows.
         """
         xp = array_namespace(self.landmarks)
         return max(1e-9 * float(xp.max(self.kernel.metric(self.landmarks)[0])), 1e-300)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is kept in files and sent to processes: all but what follows from it."""
+        """Return the state without derived arrays, for files and other processes."""
         derived = ("inverse", "least")
         return {name: value for name, value in self.__dict__.items() if name not in derived}
 
     def left_out(self, X: np.ndarray) -> np.ndarray:
-        """Return the energy of each of the rows that it was learned from, given the others."""
+        """Return the leave-one-out energy of each row that the model was learned from."""
         return np.maximum(self.value(X, np.arange(len(X))), 0)
 
     def value(self, X: Array, exclude: Array | None = None) -> Array:
         """Return the energy of each row.
 
-        ``exclude`` names the landmark each row of X takes the place of, which then does not count.
+        ``exclude`` is the index of the landmark to leave out for each row: the row itself.
         """
         K = self.kernel.gram(X, self.landmarks)
         P = K @ self.factor
@@ -85,12 +85,12 @@ class RowEnergy:
         return E if exclude is None else E + self._excluded(K, exclude) ** 2
 
     def _excluded(self, K: Array, exclude: Array) -> Array:
-        """Return what each row's own landmark explains of it, signed."""
+        """Return the signed part of each row that its own landmark explains."""
         xp = array_namespace(K)
         return xp.linalg.vecdot(K, xp.take(self.own, exclude, axis=0))
 
     def expand(self, X: Array, holes: Array, exclude: Array | None = None) -> Quadratic:
-        """Return the energy of each row to second order (Gauss–Newton) in some columns, (g, k)."""
+        """Expand the energy of each row to second order (Gauss–Newton) in columns ``holes``."""
         xp, kernel, L = array_namespace(X), self.kernel, self.landmarks
         K = kernel.gram(X, L)
         s, t = kernel.slopes(X, L, K)
@@ -108,7 +108,7 @@ class RowEnergy:
         return self._quadratic(X, x, E, JJ, JP)
 
     def _quadratic(self, X: Array, x: Array, E: Array, JJ: Array, JP: Array) -> Quadratic:
-        """Add the terms of k(x, x) to what the landmarks explain."""
+        """Add the terms of k(x, x) to the part that the landmarks explain."""
         xp = array_namespace(X)
         a, b = self.kernel.metric(X)
         if bool(xp.any(b > 0)):
@@ -119,7 +119,7 @@ class RowEnergy:
     def _explain(self, x: Array, holes: Array, s: Array, t: Array, P: Array) -> tuple[Array, Array]:
         """Return JJᵀ and JP of each row, J the derivatives of ``P = Fᵀk(L, x)`` in its holes.
 
-        Rows go in slices of one size, so that their derivatives stay in the cache.
+        Rows are processed in slices of equal size, so that their derivatives stay in the cache.
         """
         xp, F, by_column = array_namespace(x), self.factor, self.landmarks.T
         (g, k), (r, q) = x.shape, F.shape
@@ -128,20 +128,20 @@ class RowEnergy:
         for some in slices(g, k, r) if is_numpy_array(x) else [slice(0, g)]:
             columns = xp.reshape(holes[some, :], (-1,))
             pull = xp.reshape(xp.take(by_column, columns, axis=0), (-1, k, r))
-            if s is t:  # then only differences of rows count: keep their digits
+            if s is t:  # depends on differences of rows only: avoid cancellation
                 pull -= x[some, :, None]
                 pull *= s[some, None, :]
             else:
                 pull *= s[some, None, :]
                 pull -= x[some, :, None] * t[some, None, :]
             J = xp.reshape(xp.reshape(pull, (-1, r)) @ F, (pull.shape[0], k, q))
-            # By a copy: NumPy would take a routine for J Jᵀ that is slow where J is small.
+            # A copy, because NumPy's special routine for J Jᵀ is slow for small J.
             JJ[some, :, :] = J @ xp.matrix_transpose(xp.asarray(J, copy=True))
             JP[some, :] = (J @ P[some, :, None])[:, :, 0]
         return JJ, JP
 
     def product(self, X: Array, free: Array, exclude: Array | None = None) -> Curvature:
-        """Return the same in all columns where ``free`` is 1, as a product: no matrix of a row."""
+        """Return the matrix-free expansion of each row in all columns where ``free`` is 1."""
         xp, kernel, L, F = array_namespace(X), self.kernel, self.landmarks, self.factor
         K = kernel.gram(X, L)
         s, t = kernel.slopes(X, L, K)
@@ -173,9 +173,9 @@ class RowEnergy:
         return Curvature(E, 2 * free * gradient, a, product)
 
     def prefers_products(self, holes: int, columns: int) -> bool:
-        """Return whether products take clearly fewer operations than matrices of rows.
+        """Return whether products take clearly fewer operations than one matrix per row.
 
-        Not counted is that a product with F Fᵀ may take fewer: at a tie, exact steps are better.
+        This ignores that products with F Fᵀ may be cheaper: at a tie, exact steps are better.
         """
         r, q = self.factor.shape
         matrices = 2 * r * q * holes + 2 * q * holes**2 + holes**3
@@ -185,8 +185,8 @@ class RowEnergy:
 def slices(g: int, k: int, landmarks: int) -> Iterator[slice]:
     """Yield slices of g rows with k holes whose derivatives stay in the cache.
 
-    All are equally long, for the bits of a product depend on its shape: some rows come again.
-    They depend on the place too, unless the holes of a slice are whole tiles, or one row's.
+    All have the same length, because the bits of a product depend on its shape; some rows are
+    repeated. They also depend on the position, unless a slice has whole tiles of holes or one row.
     """
     size = -(-g // max(1, round(8 * g * k * landmarks / CACHED)))
     if g % TILE == 0:
@@ -198,16 +198,16 @@ def slices(g: int, k: int, landmarks: int) -> Iterator[slice]:
 
 @dataclass(frozen=True)
 class Quadratic:
-    """The energy of rows to second order in their holes: ``H = 2 (a I − explained)`` for each row.
+    """Second-order expansion of the energy of rows: ``H = 2 (a I − explained)`` for each row.
 
     Attributes
     ----------
     energy, gradient : arrays of shape (g,) and (g, k)
         Value and gradient.
     a : array of shape (g,)
-        The metric of the kernel, not below the smallest that counts.
+        The metric of the kernel, bounded below.
     explained : array of shape (g, k, k)
-        What the landmarks explain of it.
+        The part of it that the landmarks explain.
     """
 
     energy: Array
@@ -216,9 +216,9 @@ class Quadratic:
     explained: Array
 
     def hessian(self, padding: Array, damping: float | Array) -> Array:
-        """Return the Gauss–Newton matrix; a one for each column that is padding.
+        """Return the Gauss–Newton matrix, with ones on the diagonal for padding.
 
-        ``damping`` is added in units of the kernel's metric.
+        ``damping`` is in units of the kernel's metric.
         """
         xp = array_namespace(self.a)
         free = xp.astype(~padding, self.a.dtype)
@@ -230,7 +230,7 @@ class Quadratic:
 
 
 class Curvature(NamedTuple):
-    """The same in all columns, with the product ``v ↦ Hv/2`` in the place of a matrix."""
+    """Second-order expansion in all columns, with the product ``v ↦ Hv/2`` instead of a matrix."""
 
     energy: Array
     gradient: Array
@@ -243,8 +243,8 @@ def learn(
 ) -> RowEnergy:
     """Learn the row energy of a surface from complete rows.
 
-    Directions below ``least`` of γ explain little and are left out, except of what ``in_place``
-    needs: that makes all later products smaller.
+    Directions with eigenvalues below ``least`` γ explain little and are dropped, which makes later
+    products cheaper. ``in_place`` adds what is needed to leave each of these rows out.
     """
     values, V = eigenpairs(kernel.gram(X))
     values = np.maximum(values, 0)
@@ -256,19 +256,18 @@ def learn(
     return RowEnergy(kernel, X, factor, inverse / np.sqrt(np.diag(inverse))[:, None])
 
 
-AT_ONCE = 3000  # rows whose whole Gram matrix is quicker than one column after the other
+AT_ONCE = 3000  # up to this many rows, the whole Gram matrix is faster than single columns
 
 
 def pivots(kernel: Kernel, X: Array, count: int) -> np.ndarray:
-    """Return the indices of rows that explain the others well, found one after the other.
+    """Return the indices of rows that explain the others well, by pivoted Cholesky decomposition.
 
-    The first is the one nearest to the mean, each further one the row that the rows before it
-    explain least. Landmarks and atoms that begin there are near the best ones, and rows at the edge
-    of the data are among them.
+    The first is the row nearest to the mean, each further one the row that the previous ones
+    explain least. These are good initial landmarks and atoms, and include the edge of the data.
     """
     xp = array_namespace(X)
     left = xp.asarray(kernel.diagonal(X), copy=True)
-    # What is left of a row that others explain entirely.
+    # Residual of a row that others explain completely.
     rounding = ROUNDING * float(xp.max(left))
     count = min(count, X.shape[0])
     columns = xp.zeros((X.shape[0], count), dtype=X.dtype, device=device(X))

@@ -1,12 +1,12 @@
-"""The posterior of a row under a frozen model: the minima of its energy, read as a mixture.
+"""The posterior of a row under a frozen model: a mixture of Gaussians at the minima of its energy.
 
-With T the usual energy of a row, a row may be anywhere where its energy is not much above. From a
-few starts Levenberg–Marquardt finds the minima x_k of ``U = E + T/2 |(x − mean of starts)/2s|²``, s
-the spreads of the columns. At the temperature ``f² T_row`` each is a Gaussian of covariance
-``(H_k/(f² T_row) + 1/(2s)²)⁻¹`` and weight ``exp(−(U_k − min U)/(f² T_row))``, where
-``T_row = T + min E``: a row off the surface is hotter. Completion and standard deviation are those
-of the mixture; a row is determined if its deviations are small beside the spreads. The factor f is
-calibrated on held-out entries; the deviation between places is that at f = 1, where f is smaller.
+Let T be the usual energy of a row, and s the spreads of the columns. From a few starts,
+Levenberg–Marquardt finds the minima x_k of ``U = E + T/2 |(x − mean of starts)/2s|²``. At the
+temperature ``f² T_row`` each gives a Gaussian with covariance ``(H_k/(f² T_row) + 1/(2s)²)⁻¹`` and
+weight ``exp(−(U_k − min U)/(f² T_row))``, where ``T_row = T + min E``: rows farther from the
+surface have a higher temperature. Completion and standard deviation are those of the mixture; a
+row is determined if its deviations are small compared with the spreads. The factor f is calibrated
+on held-out entries; the deviation between minima uses f = 1 if f is smaller.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from polycomplete._resources import Run
 from polycomplete.rows.energy import RowEnergy
 from polycomplete.rows.steps import EVEN, EVEN_ROWS, PLAIN, Block, Holes, Packing, Prior, settle
 
-STARTS = 10  # neighbors from which minima are looked for
-DETERMINED = 0.3  # of the spreads: a row with a smaller deviation is determined
-STEPS = (3, 2, 3)  # of Levenberg–Marquardt; converged rows leave in between
-EASY = 1e-3  # their first damping
-GAIN = 0.01  # of T: differences of the energy that mean nothing
-PRIOR = 2.0  # in spreads: width of the prior at the starts, and largest deviation
-NARROWEST = 1e-6  # of the largest spread: the least that a column counts with
-WIDE = 128  # more holes than these: deviations follow from the kernel's metric alone
+STARTS = 10  # number of neighbors to start from
+DETERMINED = 0.3  # rows with a deviation below this, in spreads, are determined
+STEPS = (3, 2, 3)  # Levenberg–Marquardt steps; converged rows are dropped in between
+EASY = 1e-3  # initial damping
+GAIN = 0.01  # smaller differences of the energy, relative to T, are ignored
+PRIOR = 2.0  # width of the prior around the starts, and largest deviation, in spreads
+NARROWEST = 1e-6  # lower bound of a column's spread, relative to the largest spread
+WIDE = 128  # with more holes than this, deviations use the kernel's metric only
 
 
 Curvatures = list[tuple[Block, Array]]
 
 
 class Completion(NamedTuple):
-    """Completed rows, the deviation of each entry, their energy, and which are determined."""
+    """Completed rows, the deviation of each entry, energies, and which rows are determined."""
 
     rows: Array
     std: Array
@@ -46,23 +46,23 @@ class Completion(NamedTuple):
 
     @classmethod
     def blank(cls, X: np.ndarray) -> Completion:
-        """Return one of rows of which nothing is known yet: deviations are NaN."""
+        """Return a placeholder for rows to be completed, with NaN for unknown numbers."""
         n = len(X)
         return cls(X.copy(), np.full(X.shape, np.nan), np.full(n, np.nan), np.zeros(n, dtype=bool))
 
     def store(self, rows: np.ndarray | slice, found: Completion) -> None:
-        """Write what was found for some of the rows."""
+        """Store the completion of some of the rows."""
         for into, values in zip(self, found, strict=True):
             into[rows] = values
 
 
 @dataclass(frozen=True)
 class Minima:
-    """Minima of the energies of rows: pairs of a row and one of its starts, in this order.
+    """Minima of the energy, one for each pair of a row and one of its starts.
 
-    ``table`` (n, k) has the number of each pair, −1 where there is none; ``rows`` and ``energy``
-    are those of the pairs, ``height`` is U. ``joint`` holds rows that were completed jointly, and
-    ``cost`` by how much their energy exceeds that of the minimum they lead to.
+    ``of`` is the row of each pair, ``table`` (n, k) the index of the pair of each row and start (−1
+    for none); ``rows`` and ``energy`` are the minima, ``height`` is U. ``joint`` has the jointly
+    completed rows, if any, and ``cost`` the excess of their energy over that of their own minimum.
     """
 
     of: Array
@@ -74,7 +74,7 @@ class Minima:
     cost: Array | None = None
 
     def lowest(self) -> Array:
-        """Return the lowest energy of each row, not negative."""
+        """Return the lowest energy of each row, at least 0."""
         xp = array_namespace(self.energy)
         return xp.clip(xp.min(self._spread(self.energy), axis=1), 0.0, None)
 
@@ -86,7 +86,7 @@ class Minima:
         return xp.take(self.rows, pair, axis=0), xp.take(self.energy, pair)
 
     def _spread(self, values: Array) -> Array:
-        """Return a number of each pair by row and start, infinite where there is none."""
+        """Arrange values of pairs by row and start, infinite for no pair."""
         xp = array_namespace(values)
         flat = xp.reshape(xp.clip(self.table, 0, None), (-1,))
         return xp.where(self.table < 0, xp.inf, xp.reshape(xp.take(values, flat), self.table.shape))
@@ -94,22 +94,22 @@ class Minima:
 
 @dataclass(frozen=True)
 class Posterior:
-    """How rows are completed under a frozen model.
+    """Posterior of rows under a frozen model, which completes them.
 
     Attributes
     ----------
     energy : RowEnergy
         The surface.
     pool : array of shape (r, m)
-        Complete rows to start from; the landmarks, where their own places are left out.
+        Complete rows to start from; for leave-one-out, the landmarks.
     spread : array of shape (m,)
         The standard deviations of the columns.
     usual : float
         T, the usual energy of a row.
     factor : float
-        f: deviations are larger than the curvature says by this factor.
+        f, the calibration factor of the deviations.
     packing : Packing
-        How rows are put into blocks.
+        How rows are grouped into blocks.
     """
 
     energy: RowEnergy
@@ -121,13 +121,13 @@ class Posterior:
 
     @classmethod
     def learned(cls, energy: RowEnergy, X: Array, mask: Array, energies: Array) -> Self:
-        """Return what completed rows show of others; T is the median of the rows' energies."""
+        """Return the posterior learned from completed rows; T is the median of their energies."""
         rounding = ROUNDING * float(np.max(energy.kernel.diagonal(X)))
         usual = max(float(np.median(energies)), rounding)
         return cls(energy, X, spreads(X, mask), usual, packing=PLAIN)
 
     def on(self, put: Callable[[Array], Array], packing: Packing) -> Self:
-        """Return it with its arrays elsewhere."""
+        """Return the posterior with its arrays on a device."""
         energy = replace(
             self.energy, landmarks=put(self.energy.landmarks), factor=put(self.energy.factor)
         )
@@ -145,8 +145,8 @@ class Posterior:
     ) -> Completion:
         """Complete each row independently.
 
-        ``exclude`` names the landmark each row takes the place of; ``joint`` says that the holes of
-        X hold a joint completion, which is the first start and stands for its minimum.
+        ``exclude`` is the index of the landmark to leave out for each row. With ``joint``, X is a
+        joint completion, which is the first start, and replaces its minimum if it is close to it.
         """
         found = self.minima(X, mask, exclude=exclude, joint=joint, run=run)
         return self.read(found, mask, exclude=exclude, run=run)
@@ -160,20 +160,20 @@ class Posterior:
         joint: bool = False,
         run: Run = map,
     ) -> Minima:
-        """Return the minima of each row from its starts."""
+        """Find the minima of each row from its starts."""
         xp = array_namespace(X)
         starts = self._starts(X, mask, exclude, joint)
         table, of, number = _pairs(self._apart(starts, mask))
         rows = starts[of, number, :]
-        centre = xp.take(xp.mean(starts, axis=1), of, axis=0)
-        prior = Prior(centre, self.usual / (PRIOR * self.spread) ** 2)
+        center = xp.take(xp.mean(starts, axis=1), of, axis=0)
+        prior = Prior(center, self.usual / (PRIOR * self.spread) ** 2)
         seen = xp.take(mask, of, axis=0)
         own = None if exclude is None else xp.take(exclude, of)
         E, damping = rows[:, 0] * 0, rows[:, 0] * 0 + EASY
         active = xp.arange(rows.shape[0], device=device(rows))
         for steps in STEPS:
             holes = Holes(xp.take(seen, active, axis=0), self.packing)
-            pull = Prior(xp.take(centre, active, axis=0), prior.stiffness)
+            pull = Prior(xp.take(center, active, axis=0), prior.stiffness)
             mine = None if own is None else xp.take(own, active)
             some, damped = xp.take(rows, active, axis=0), xp.take(damping, active)
             some, E[active], damped, gain = settle(
@@ -183,7 +183,7 @@ class Posterior:
             active = active[gain > GAIN * self.usual]
             if not active.shape[0]:
                 break
-        pull = 0.5 * xp.sum(prior.stiffness * xp.where(seen, 0.0, rows - centre) ** 2, axis=1)
+        pull = 0.5 * xp.sum(prior.stiffness * xp.where(seen, 0.0, rows - center) ** 2, axis=1)
         found = Minima(of, table, rows, E, E + pull)
         if not joint:
             return found
@@ -191,7 +191,7 @@ class Posterior:
         return replace(found, joint=X, cost=cost)
 
     def _starts(self, X: Array, mask: Array, exclude: Array | None, joint: bool) -> Array:
-        """Return the starts of each row, (n, k, m), the nearest neighbors' first."""
+        """Return the starts of each row, (n, k, m), nearest neighbors first."""
         xp, (n, m) = array_namespace(X), X.shape
         k = max(1, min(STARTS, self.pool.shape[0] - (exclude is not None)))
         size = self.packing.rows(m)
@@ -202,9 +202,9 @@ class Posterior:
         return xp.concat([X[:, None, :], starts], axis=1) if joint else starts
 
     def _apart(self, starts: Array, mask: Array) -> Array:
-        """Return which starts are far enough from those before them to end elsewhere, (n, k).
+        """Return which starts differ enough from previous ones, (n, k).
 
-        Two places nearer than twice the deviation of a determined row leave it determined.
+        Minima closer than twice the largest deviation of a determined row leave it determined.
         """
         xp = array_namespace(starts)
         count = xp.clip(xp.sum(xp.astype(~mask, starts.dtype), axis=1), 1.0, None)
@@ -226,9 +226,9 @@ class Posterior:
         run: Run = map,
         curvature: Curvatures | None = None,
     ) -> Completion:
-        """Read the minima of each row as a mixture.
+        """Complete each row by the mixture of its minima.
 
-        Their ``curvature`` is the same whatever the factor: readings of some minima can share it.
+        The ``curvature`` does not depend on the factor, so that several calls can share it.
         """
         xp, lowest = array_namespace(mask), found.lowest()
         heat = self.usual + lowest
@@ -241,7 +241,7 @@ class Posterior:
         holes = xp.astype(~mask, x.dtype)
         count = xp.clip(xp.sum(holes, axis=1), 1.0, None)
         if found.joint is not None:
-            # The joint completion stands for its minimum where that is hardly lower, and near.
+            # The joint completion replaces its minimum if that is hardly lower, and close.
             away = _near(x, found.joint, (PRIOR * self.spread) ** 2 * holes, count)
             x = xp.where(((found.cost <= heat) & (away <= 1))[:, None], found.joint, x)
         several = xp.nonzero(xp.any(found.table[:, 1:] >= 0, axis=1))[0]
@@ -255,9 +255,9 @@ class Posterior:
     def curvature(
         self, found: Minima, mask: Array, *, exclude: Array | None = None, run: Run = map
     ) -> Curvatures:
-        """Return each block of minima with the second derivatives of their energies.
+        """Return the Hessian of the energy at each minimum, by blocks.
 
-        (g, k, k) in units of the largest deviations; of wide rows by their metric alone, (g,).
+        (g, k, k), in units of the largest deviations; for wide rows the metric alone, (g,).
         """
         xp, kernel = array_namespace(mask), self.energy.kernel
         own = None if exclude is None else xp.take(exclude, found.of)
@@ -268,14 +268,14 @@ class Posterior:
                 return 2 * xp.clip(kernel.metric(rows)[0], self.energy.least, None)
             mine, most = None if own is None else xp.take(own, block.rows), self._most(block)
             here = self.energy.expand(rows, block.columns, mine)
-            # A padded entry keeps to itself.
+            # Padding is decoupled from the other entries.
             return here.hessian(block.padding, 0.0) * most[:, :, None] * most[:, None, :]
 
         blocks = Holes(xp.take(mask, found.of, axis=0), self.packing).blocks
         return list(zip(blocks, run(work, blocks), strict=True))
 
     def _most(self, block: Block) -> Array:
-        """Return the largest deviations of the entries of a block."""
+        """Return the largest possible deviation of each entry of a block."""
         xp = array_namespace(self.spread)
         return PRIOR * xp.reshape(xp.take(self.spread, _flat(block.columns)), block.columns.shape)
 
@@ -325,21 +325,21 @@ class Posterior:
         x[:, 0, :] = xp.take(best, some, axis=0)
         V = xp.where(xp.isfinite(U), xp.reshape(xp.take(found.energy, flat), table.shape), xp.inf)
         U, V = ((A - xp.min(A, axis=1)[:, None]) / temperature[:, None] for A in (U, V))
-        # The mean of equal numbers may differ from them in the last bit: observed entries stay.
+        # The mean of equal numbers may differ in the last bit; observed entries must not change.
         mean = x[:, 0, :] + xp.sum(_shares(xp.exp(-U)) * (x - x[:, :1, :]), axis=1)
-        # For deviations neither the prior nor a small factor rules out a minimum of about the same
-        # energy: the calibration says nothing of the distance between minima.
+        # For deviations, neither the prior nor a small factor rules out a minimum of about the
+        # same energy: calibration says nothing about the distance between minima.
         w = _shares(xp.exp(-V * min(self.factor**2, 1.0)))
         return mean, xp.sum(w * (v + (x - mean[:, None, :]) ** 2), axis=1)
 
 
 def _shares(w: Array) -> Array:
-    """Return weights of rows (n, k) as shares of one, (n, k, 1)."""
+    """Normalize the weights of each row, (n, k), to sum to one, (n, k, 1)."""
     return (w / array_namespace(w).sum(w, axis=1)[:, None])[:, :, None]
 
 
 def spreads(X: Array, mask: Array | None = None) -> Array:
-    """Return the standard deviations of the (observed) entries of the columns, never zero."""
+    """Return the standard deviation of the (observed) entries of each column, never zero."""
     xp = array_namespace(X)
     seen = xp.ones_like(X) if mask is None else xp.astype(mask, X.dtype)
     count = xp.clip(xp.sum(seen, axis=0), 1.0, None)
@@ -349,19 +349,19 @@ def spreads(X: Array, mask: Array | None = None) -> Array:
 
 
 def _flat(A: Array) -> Array:
-    """Return the entries of A one after the other."""
+    """Return A as a vector."""
     return array_namespace(A).reshape(A, (-1,))
 
 
 def _near(x: Array, y: Array, variance: Array, count: Array) -> Array:
-    """Return the mean squared distance of two places in units of a deviation."""
+    """Return the mean squared distance of rows, in units of a variance."""
     xp = array_namespace(x)
     off = (x - y) ** 2 / xp.where(variance > 0, variance, 1.0)
     return xp.sum(xp.where(variance > 0, off, 0.0), axis=1) / count
 
 
 def _pairs(kept: Array) -> tuple[Array, Array, Array]:
-    """Return the number of each pair of a row and a start, and the row and start of each."""
+    """Enumerate pairs of a row and a start; return the table, and row and start of each pair."""
     xp = array_namespace(kept)
     of, number = xp.nonzero(kept)
     table = xp.cumulative_sum(xp.astype(_flat(kept), xp.int64)) - 1
@@ -378,8 +378,8 @@ def nearest(
 ) -> Array:
     """Return the k rows of ``pool`` nearest to each row on its observed entries, as indices (n, k).
 
-    ``exclude`` says where each row itself stands in the pool. Rows go ``size`` at a time, the last
-    ones padded with the first.
+    ``exclude`` is the index of each row itself in the pool. Rows are processed ``size`` at a time;
+    the last block is padded with the first rows.
     """
     xp, n = array_namespace(X), X.shape[0]
     where, squares = device(X), (pool**2).T
@@ -399,13 +399,13 @@ def nearest(
     return found
 
 
-# A row with this many times the median energy is restarted, and moves where its own falls as much.
+# Rows with this many times the median energy are restarted, and moved if theirs falls as much.
 SUSPICIOUS = 2.0
-FOLDS = 3  # parts of the rows, each judged by a model of the others
+FOLDS = 3  # each is judged by a model of the others
 
 
 def folds(n: int, count: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Return the numbers of n rows in random parts, none of them empty."""
+    """Return the indices of n rows in random folds, none of them empty."""
     parts = np.array_split(rng.permutation(n), count)
     return [np.sort(part) for part in parts if len(part)]
 
@@ -420,8 +420,8 @@ def restart(
 ) -> tuple[Array, int]:
     """Restart suspicious rows from their neighbors; return the rows and how many moved.
 
-    ``exclude`` names the landmark each row takes the place of, if it is one; differences of the
-    energy below ``floor`` mean nothing.
+    ``exclude`` is the index of the landmark to leave out for each row, if any; differences of the
+    energy below ``floor`` are ignored.
     """
     xp = array_namespace(X)
     now = xp.clip(posterior.energy.value(X, exclude), 0.0, None) + floor
@@ -446,9 +446,9 @@ def restart_by_folds(
     rng: np.random.Generator,
     run: Run = map,
 ) -> tuple[Array, int]:
-    """Restart suspicious rows, each fold judged by a model of the others; see :func:`restart`.
+    """Restart suspicious rows of each fold, given the posterior of the other folds.
 
-    ``given`` returns the model of the rows with these numbers.
+    ``given`` returns the posterior learned from the rows with these indices; see :func:`restart`.
     """
     xp, moved = array_namespace(X), 0
     better = xp.asarray(X, copy=True)

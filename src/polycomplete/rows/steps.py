@@ -1,8 +1,8 @@
-"""Levenberg–Marquardt steps of rows on their holes, in blocks of rows with equally many holes.
+"""Levenberg–Marquardt steps on the missing entries of rows, in blocks with equally many holes.
 
-The one loop of its kind: under any row energy, with or without the row's own landmark, with or
-without a prior. Rows with many holes take a form without any matrix of a row. Every row is worked
-on independently, and in even blocks its bits do not depend on the rows that come with it.
+They take any row energy, with or without the row's own landmark or a prior; for rows with many
+holes they are matrix-free. Each row is completed independently; with even blocks its bits do not
+depend on the other rows, either.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from polycomplete._devices import ROUNDING, Array, Device
 from polycomplete._resources import FULL, TILE, Resources, Run
 from polycomplete.rows.energy import RowEnergy
 
-LEAST = 1e-9  # damping; the largest is one over it
-ITERATIONS = 5  # of the conjugate gradients: stopped early, they still point downwards
-BLOCK_ENTRIES = 16384  # rows × columns of a block: calls take little time beside their work
-EVEN_ROWS = 5 * TILE  # at a time where only the shape matters
-#: Rows of a block at least, however wide they are: fewer cost more in calls than they save.
+LEAST = 1e-9  # smallest damping; the largest is its inverse
+ITERATIONS = 5  # of conjugate gradients, which give a descent direction even if stopped early
+BLOCK_ENTRIES = 16384  # rows × columns of a block: large enough to make call overhead small
+EVEN_ROWS = 5 * TILE  # rows of a block of fixed shape
+#: Minimum number of rows in a block: with fewer, call overhead outweighs the savings.
 FEW = 2 * TILE
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows and the columns of their holes; rows with fewer holes name observed entries too.
+    """Rows and the columns of their holes; rows with fewer holes are padded with observed entries.
 
     Attributes
     ----------
     rows : array of int, shape (g,)
-        Which rows.
+        Indices of the rows.
     columns : array of int, shape (g, k)
         The columns of the holes of each row, then those of the padding.
     padding : array of bool, shape (g, k)
-        Which of them are no holes.
+        Which of these columns are padding.
     """
 
     rows: Array
@@ -46,7 +46,7 @@ class Block:
 
     @property
     def n_holes(self) -> int:
-        """Holes of a row, padding included."""
+        """Number of holes of a row, including padding."""
         return int(self.padding.shape[1])
 
     def gather(self, A: Array) -> Array:
@@ -55,7 +55,7 @@ class Block:
         return xp.take_along_axis(xp.take(A, self.rows, axis=0), self.columns, axis=1)
 
     def fill(self, values: Array, rows: Array) -> Array:
-        """Return these rows with values in the holes."""
+        """Return rows with values in the holes."""
         xp = array_namespace(rows)
         values = xp.where(self.padding, xp.take_along_axis(rows, self.columns, axis=1), values)
         return self.put(values, rows)
@@ -70,19 +70,19 @@ class Block:
 
 @dataclass(frozen=True)
 class Packing:
-    """How rows are put into blocks.
+    """How rows are grouped into blocks.
 
     Attributes
     ----------
     even : bool
-        Blocks of a shape that depends on a row's own number of holes alone, padded where rows run
-        out: then the bits of a row do not depend on the rows that come with it.
+        Whether the shape of a block depends only on a row's own number of holes, so that the bits
+        of a row do not depend on the other rows. Incomplete blocks are padded.
     entries : int
-        Rows × columns of a block. By default its derivatives fit the cache of a few cores; a GPU
-        wants large ones.
+        Rows × columns of a block. By default its derivatives fit the cache of a few cores; GPUs
+        need larger blocks.
     smallest : int
-        Rows with the same number of holes that make a block of their own: fewer cost more in calls
-        than they save in padding.
+        Minimum number of rows with the same number of holes for a block of their own: with fewer,
+        call overhead outweighs the savings in padding.
     """
 
     even: bool = False
@@ -91,7 +91,7 @@ class Packing:
 
     @classmethod
     def on(cls, device: Device, resources: Resources, landmarks: int) -> Packing:
-        """Return that of a device: on the host small enough for the cache, on a GPU large."""
+        """Return the packing for a device: blocks that fit the cache of the host, or large ones."""
         if device.is_host:
             return cls()
         # 100 bytes for each entry of a block and each landmark.
@@ -99,24 +99,24 @@ class Packing:
         return cls(entries=int(min(80 * FULL, entries)), smallest=FULL)
 
     def rows(self, columns: int) -> int:
-        """Return how many rows go together where nothing but their number matters."""
+        """Return how many rows to process at a time, regardless of their holes."""
         return max(EVEN_ROWS, self.entries // columns // TILE * TILE)
 
 
-#: Even blocks are smaller: a call with a few rows pads them.
+#: Even blocks are smaller, because calls with a few rows are padded to them.
 PLAIN, EVEN = Packing(), Packing(even=True, entries=2560, smallest=TILE)
 
 
 @dataclass(frozen=True)
 class Holes:
-    """The missing entries of rows, in blocks.
+    """Missing entries of rows, in blocks.
 
     Attributes
     ----------
     mask : array of bool, shape (n, m)
-        True where observed; of the library and on the device of the rows.
+        True where observed; on the device of the rows.
     packing : Packing
-        How rows are put into blocks.
+        How rows are grouped into blocks.
 
     Examples
     --------
@@ -131,10 +131,10 @@ class Holes:
 
     @cached_property
     def blocks(self) -> list[Block]:
-        """The rows with holes, those with about as many together."""
+        """Blocks of rows with about equally many holes."""
         xp, where = array_namespace(self.mask), device(self.mask)
         count = xp.sum(xp.astype(~self.mask, xp.int64), axis=1)
-        # Holes first, in their order; behind them the observed entries, as padding.
+        # Holes first, then the observed entries, as padding.
         order = xp.argsort(xp.astype(self.mask, xp.uint8), axis=1, stable=True)
         groups = self._even_groups(count) if self.packing.even else self._groups(count)
         return [
@@ -147,7 +147,7 @@ class Holes:
         ]
 
     def _groups(self, count: Array) -> Iterator[tuple[Array, int]]:
-        """Yield rows with about as many holes, and the most of these."""
+        """Yield rows with about equally many holes, and their maximum."""
         xp = array_namespace(count)
         rows = xp.argsort(count, stable=True)
         rows = rows[xp.take(count, rows) > 0]
@@ -162,7 +162,7 @@ class Holes:
                 begin += size
 
     def _even_groups(self, count: Array) -> Iterator[tuple[Array, int]]:
-        """Yield as many rows each time, the last ones again with the first of their kind."""
+        """Yield equally many rows each time; the last block is padded with its first rows."""
         xp, where = array_namespace(count), device(count)
         m = self.mask.shape[1]
         least = self.packing.smallest
@@ -178,20 +178,20 @@ class Holes:
 
 
 class Prior(NamedTuple):
-    """A weak prior of rows: ``½ Σ stiffness (x − centre)²``; (n, m) and (m,)."""
+    """Weak Gaussian prior ``½ Σ stiffness (x − centre)²`` of rows, (m,) and (n, m)."""
 
     centre: Array
     stiffness: Array
 
     def of(self, block: Block) -> Prior:
-        """Return that of the holes of a block, (g, k) each."""
+        """Return the prior of the holes of a block, both (g, k)."""
         xp, columns = array_namespace(self.centre), block.columns
         held = xp.take(self.stiffness, xp.reshape(columns, (-1,)))
         held = xp.where(block.padding, 0.0, xp.reshape(held, columns.shape))
         return Prior(block.gather(self.centre), held)
 
     def value(self, x: Array) -> Array:
-        """Return what the entries in the holes pay."""
+        """Return its value for entries in the holes."""
         return 0.5 * array_namespace(x).sum(self.stiffness * (x - self.centre) ** 2, axis=1)
 
     def slope(self, x: Array) -> Array:
@@ -212,13 +212,13 @@ def settle(
 ) -> tuple[Array, Array, Array, Array]:
     """Take Levenberg–Marquardt steps on the holes of each row.
 
-    A step is taken where the energy does not rise; the damping of a row, in units of the kernel's
-    metric, falls after a success and rises after a failure. ``exclude`` names the landmark each row
-    takes the place of. Returns rows, energies (without the prior, 0 for complete rows), dampings,
-    and what each row gained by the last step: infinity where that was refused.
+    A step is accepted if the energy does not rise; the damping of a row, in units of the kernel's
+    metric, falls after accepted steps and rises after rejected ones. ``exclude`` is the index of
+    the landmark to leave out for each row. Returns rows, energies (without the prior, 0 for
+    complete rows), dampings, and the decrease by the last step, infinite if it was rejected.
     """
     xp = array_namespace(X)
-    given = X, damping  # a block may be padded with rows of another that is done already
+    given = X, damping  # blocks may be padded with rows of a block that is already done
     X, damping, E = xp.asarray(X, copy=True), xp.asarray(damping, copy=True), X[:, 0] * 0
     gain = E * 0
 
@@ -243,7 +243,7 @@ def _settle(
     prior: Prior | None,
 ) -> tuple[Array, Array, Array, Array]:
     xp, E = array_namespace(rows), rows[:, 0] * 0
-    # Near its place the energy of a row is rounding, while its gradient still has digits.
+    # Near a minimum the energy is dominated by rounding, while the gradient is still accurate.
     within, gain = ROUNDING * energy.kernel.diagonal(rows), E
     for _ in range(steps):
         before, trial = propose(energy, rows, block, damping, exclude, prior)
@@ -252,7 +252,7 @@ def _settle(
         if prior is not None:
             x, y = (xp.take_along_axis(A, block.columns, axis=1) for A in (rows, trial))
             rise = rise + prior.value(y) - prior.value(x)
-        good = rise <= within  # False for NaN, so that a wild step is never taken
+        good = rise <= within  # False for NaN, so that such a step is rejected
         rows = xp.where(good[:, None], trial, rows)
         E = xp.where(good, after, before)
         damping = xp.clip(xp.where(good, damping * 0.2, damping * 10.0), LEAST, 1 / LEAST)
@@ -268,7 +268,7 @@ def propose(
     exclude: Array | None = None,
     prior: Prior | None = None,
 ) -> tuple[Array, Array]:
-    """Return the energy of the rows of a block, and the rows after a damped Newton step."""
+    """Return the energy of the rows of a block, and the rows after a damped Gauss–Newton step."""
     xp = array_namespace(rows)
     if energy.prefers_products(block.n_holes, rows.shape[1]):
         return _propose_products(energy, rows, block, damping, exclude, prior)
@@ -291,7 +291,7 @@ def _propose_products(
     exclude: Array | None,
     prior: Prior | None,
 ) -> tuple[Array, Array]:
-    """Do the same by conjugate gradients."""
+    """Propose the step matrix-free, by conjugate gradients."""
     xp, none = array_namespace(rows), rows * 0
     free = block.put(xp.astype(~block.padding, rows.dtype), none)
     here = energy.product(rows, free, exclude)
@@ -307,7 +307,7 @@ def _propose_products(
     for _ in range(ITERATIONS):
         turned = product(direction)
         curvature = xp.sum(direction * turned, axis=1)
-        active = (size > floor) & (curvature > 0)  # a row that is done, or not convex, stays
+        active = (size > floor) & (curvature > 0)  # skip rows that converged or are not convex
         if not bool(xp.any(active)):
             break
         length = xp.where(active, size / xp.where(active, curvature, 1.0), 0.0)

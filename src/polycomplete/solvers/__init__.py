@@ -1,4 +1,4 @@
-"""Solvers: how the missing entries move."""
+"""Solvers, which optimize the missing entries."""
 
 from polycomplete.solvers.adam import AdamPlus
 from polycomplete.solvers.base import PathSolver, Problem, Progress, Result, Solver

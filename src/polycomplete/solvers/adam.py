@@ -1,4 +1,4 @@
-"""Adam+, the paper's Algorithm 1: Adam whose step grows while the objective falls."""
+"""Adam+, the paper's Algorithm 1: Adam with a step size that grows while the objective falls."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from polycomplete.solvers.problem import ExactProblem
 
 @dataclass(eq=False, repr=False)
 class AdamPlus(GramSolver):
-    """The solver of the paper [1]_, with the paper's settings.
+    """Adam+, the solver of the paper [1]_, with the paper's settings.
 
     The smoothing is fixed: ``smoothing="auto"`` of a completer means γ = 1e-6 with this solver.
 
     Parameters
     ----------
     init : {"zero", "mean", "row-column"}, default="zero"
-        What the missing entries hold at first.
+        Initial values of the missing entries.
     max_iter : int, default=500
-        The paper's t_max, which it does not state; 500 as in its authors' demonstrations.
+        The paper's t_max, which it does not state; its authors' demonstrations use 500.
     step : float, default=1e-4
-        The first step size λ; it is multiplied by 0.8 after the objective rose, by 1.1 otherwise.
+        Initial step size λ, multiplied by 0.8 if the objective rises and by 1.1 otherwise.
     tol : float, default=1e-6
-        Ends the run when no entry moved further.
+        Converged when every entry moves by less than this.
     beta1 : float, default=0.9
-        Decay of the mean of the gradients, as in Adam.
+        Decay rate of the mean of the gradients, as in Adam.
     beta2 : float, default=0.999
-        Decay of the mean of their squares.
+        Decay rate of the mean of their squares.
     epsilon : float, default=1e-8
-        Keeps steps finite where gradients vanish.
+        Keeps steps finite if gradients vanish.
     eigen : {"auto", "full", "partial"}, default="auto"
-        As in :class:`~polycomplete.Exact`: all eigenpairs, or the leading ones alone.
+        All eigenpairs or only leading ones, as in :class:`~polycomplete.Exact`.
     max_memory : float, optional
-        Bytes that may be taken; 60 % of what is free by default.
+        Maximum number of bytes; by default 60 % of the free memory.
     time_limit : float, optional
-        Seconds after which the run ends with what it has.
+        Seconds after which the run ends with its current result.
     callback : callable, optional
         Called with a :class:`~polycomplete.solvers.Progress` after each iteration; the run ends
         when it returns True.
 
     See Also
     --------
-    Exact : The same objective by Newton steps under a shrinking smoothing, the default.
+    Exact : Minimizes the same objective by Newton steps with decreasing smoothing; the default.
 
     References
     ----------
@@ -77,10 +77,10 @@ class AdamPlus(GramSolver):
     def solve(
         self, problem: ExactProblem, smoothing: float, init: np.ndarray | None = None
     ) -> Result:
-        """Minimize the problem at one fixed smoothing.
+        """Minimize the problem at a fixed smoothing.
 
-        Weights that depend on the spectrum are frozen for a whole round: a first round with equal
-        weights, which is the Schatten-p fit, then one with the weights of its spectrum.
+        Adaptive weights are fixed for a whole round: first equal weights, which give the Schatten-p
+        fit, then the weights of its spectrum.
         """
         check_numbers(self, "max_iter", "step", "epsilon")
         check_numbers(self, "tol", "beta1", "beta2", zero=True)

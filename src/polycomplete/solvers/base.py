@@ -1,4 +1,4 @@
-"""What solvers share: their contract, result and monitor, schedules and first guesses."""
+"""Base classes of solvers, with results, monitoring, schedules and initial values."""
 
 from __future__ import annotations
 
@@ -22,19 +22,18 @@ logger = logging.getLogger("polycomplete")
 
 T = TypeVar("T", bound=Any)
 
-#: A warm start begins at a smoothing coarser by this factor than that of its completion: it still
-#: frees stuck rows.
+#: A warm start begins at a smoothing larger by this factor, which still frees stuck rows.
 WARM = 1e3
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told after each iteration.
+    """Progress of a run after an iteration, passed to callbacks.
 
     Attributes
     ----------
     iteration, objective, smoothing, seconds : int, float, float, float
-        Which iteration it was, its objective and smoothing, and the seconds so far.
+        The number of iterations so far, the current objective and smoothing, and the time so far.
     """
 
     iteration: int
@@ -55,8 +54,8 @@ class Result:
     X : ndarray of shape (n, m)
         The completed matrix, in the units the solver worked in.
     objective : list of float
-        The objective after each iteration. Under continuation the smoothing shrinks in between, so
-        it falls within a stage, not from stage to stage.
+        The objective after each iteration. If the smoothing decreases, it falls within each stage,
+        but not from stage to stage.
     smoothings : list of float
         The smoothing of each iteration.
     iterations : int
@@ -66,12 +65,12 @@ class Result:
     stop : {"converged", "max_iter", "time_limit", "callback"}
         Why the run ended.
     kernel : Kernel or None
-        The kernel of the last stage; None for methods without one.
+        The kernel of the last stage; None for methods without a kernel.
     ambiguous : ndarray of bool, shape (n,)
-        Rows that their observed entries do not determine.
+        True for rows that their observed entries do not determine.
     gains : list of float
-        Where the smoothing shrinks from one iteration to the next: by what share each of them
-        lowered the objective at its smoothing. Empty for other solvers.
+        The relative decrease of the objective by each iteration, at its own smoothing; empty for
+        solvers that do not change the smoothing in every iteration.
     """
 
     X: np.ndarray
@@ -91,12 +90,12 @@ class Result:
 
     @property
     def smoothing(self) -> float:
-        """The last smoothing; NaN where nothing was missing."""
+        """The last smoothing; NaN if nothing was missing."""
         return self.smoothings[-1] if self.smoothings else float("nan")
 
 
-class Stopped(Exception):  # noqa: N818  (not an error: the run ends early, with what it has)
-    """Raised inside a run when the time is up or the callback asks for the end."""
+class Stopped(Exception):  # noqa: N818  (not an error: the run returns its current result)
+    """Raised inside a run at the time limit or when the callback returns True."""
 
     def __init__(self, reason: str):
         super().__init__(reason)
@@ -105,7 +104,7 @@ class Stopped(Exception):  # noqa: N818  (not an error: the run ends early, with
 
 @dataclass
 class Monitor:
-    """Keeps the history of a run and ends it on time."""
+    """Record the history of a run, and stop it at its time limit or on request of the callback."""
 
     time_limit: float | None = None
     callback: Callback | None = None
@@ -116,13 +115,13 @@ class Monitor:
 
     @property
     def seconds(self) -> float:
-        """Wall-clock time since the beginning."""
+        """Wall-clock time since the start of the run."""
         return time.perf_counter() - self.begin
 
     def note(self, objective: float, smoothing: float, before: float | None = None) -> None:
-        """Record an iteration; raise :class:`Stopped` when the run must end.
+        """Record an iteration; raise :class:`Stopped` if the run must end.
 
-        ``before`` is the objective that it began with, at the same smoothing.
+        ``before`` is the objective before the iteration, at the same smoothing.
         """
         self.objective.append(objective)
         self.smoothings.append(smoothing)
@@ -158,10 +157,10 @@ class Monitor:
 
 
 class PathSolver(BaseEstimator):
-    """What completes scaled rows by an algorithm of its own.
+    """Base class of solvers that do not minimize the penalty of a kernel matrix.
 
-    It states ``solve``, and ``path`` where there is something to choose on held-out entries: a
-    value that falls from coarse to fine, such as a threshold or one over a rank.
+    A subclass defines ``solve``, and ``path`` if it has a parameter to be chosen on held-out
+    entries, with values that decrease from coarse to fine: a threshold, or the inverse of a rank.
 
     Examples
     --------
@@ -170,28 +169,28 @@ class PathSolver(BaseEstimator):
     True
     """
 
-    #: The value that was given, or "auto".
+    #: The given value, or "auto".
     smoothing: float | str = "auto"
-    #: Where "auto" ends on data without noise; None is where held-out entries come back best.
+    #: The value that "auto" uses for data without noise; None for the one with the lowest error.
     default_smoothing: float | None = None
-    #: Where the path ends that choosing follows; 0 where there is no path.
+    #: The last value of the path; 0 if there is no path.
     path_end: float = 0.0
-    #: Seconds that a fit may take.
+    #: Maximum time of a fit, in seconds.
     time_limit: float | None = None
 
     def check(self) -> None:
-        """Raise where a parameter is wrong."""
+        """Raise if a parameter is not an allowed value."""
 
     def rows_to_choose_by(self, mask: np.ndarray, seed: int) -> np.ndarray | None:
-        """Return the rows that are chosen on; None for all."""
+        """Return the rows on which scale and value are chosen; None for all."""
         return None
 
     def solve(
         self, X: np.ndarray, mask: np.ndarray, smoothing: float, init: np.ndarray | None = None
     ) -> tuple[Any, Result]:
-        """Complete rows at a value, from a completion near it where one is given.
+        """Complete rows at a value; return a model, which completes new rows, and the result.
 
-        Returns a model, which completes further rows, and the result.
+        ``init`` is a completion found near that value, for a warm start.
         """
         raise NotImplementedError
 
@@ -203,7 +202,7 @@ class PathSolver(BaseEstimator):
 
 
 class Problem(Protocol):
-    """What a solver poses: scaled rows to be completed."""
+    """Problem that a solver minimizes: scaled rows to be completed."""
 
     @property
     def mask(self) -> np.ndarray:
@@ -221,10 +220,10 @@ P = TypeVar("P", bound=Problem)
 
 
 class Solver(BaseEstimator, Generic[P]):
-    """What moves the missing entries: poses the problem of scaled rows and minimizes it.
+    """Base class of solvers: pose the problem of completing scaled rows, and minimize it.
 
-    A solver of your own states ``pose`` (or inherits it) and ``solve``; with ``path`` and
-    ``path_end``, scale and smoothing can be chosen on held-out entries.
+    A subclass defines ``pose`` (or inherits it) and ``solve``; with ``path`` and ``path_end``,
+    scale and smoothing can be chosen on held-out entries.
 
     Examples
     --------
@@ -233,25 +232,25 @@ class Solver(BaseEstimator, Generic[P]):
     True
     """
 
-    #: The smoothing where "auto" ends on data without noise.
+    #: The smoothing that "auto" uses for data without noise.
     default_smoothing: float
-    #: Where the path ends that choosing follows; 0 where there is no path.
+    #: The last smoothing of the path; 0 if there is no path.
     path_end: float = 0.0
-    #: Seconds that a fit may take.
+    #: Maximum time of a fit, in seconds.
     time_limit: float | None = None
-    #: Rows that the surface is learned from at most; None for all.
+    #: Maximum number of rows to learn the surface from; None for all.
     max_samples: int | None = None
-    #: Bytes that may be taken; None for a share of the free memory.
+    #: Maximum number of bytes; None for a share of the free memory.
     max_memory: float | None = None
-    #: Whether a completion of a fit is the mean of what its row's posterior says.
+    #: Whether the completion of a training row is the mean of its posterior.
     blend: bool = False
     #: The parameter that allows more iterations.
     limit: str = "max_iter"
-    #: Whether tensors on a GPU are worked on there by default.
+    #: Whether tensors on a GPU are processed there by default.
     follows_tensors: bool = False
 
     def working(self, resources: Resources, n_rows: int) -> AbstractContextManager[Resources]:
-        """Return the context in which this number of rows is worked on."""
+        """Return the context in which to process this number of rows."""
         raise NotImplementedError
 
     def rows_to_choose_by(self, mask: np.ndarray, seed: int) -> np.ndarray | None:
@@ -259,20 +258,20 @@ class Solver(BaseEstimator, Generic[P]):
         return None
 
     def learn(self, problem: P, X: np.ndarray, smoothing: float) -> Posterior:
-        """Return what completed rows show of further ones."""
+        """Return the posterior of new rows, learned from completed rows."""
         raise NotImplementedError
 
     def without(
         self, problem: P, X: np.ndarray, smoothing: float
     ) -> Iterator[tuple[np.ndarray, Posterior, np.ndarray | None]]:
-        """Yield completed rows, and what the others show of them.
+        """Yield the indices of completed rows, and their posterior given the others.
 
-        The third says which landmark each of the rows is, where it can be left out.
+        The third item is the landmark to leave out for each row, or None if there is none.
         """
         raise NotImplementedError
 
     def refine(self, problem: P, X: np.ndarray, smoothing: float) -> np.ndarray:
-        """Return a completion from the end of the path, brought nearer to a finer smoothing."""
+        """Improve a completion from the end of the path at a smaller smoothing."""
         return X
 
     def pose(
@@ -289,7 +288,7 @@ class Solver(BaseEstimator, Generic[P]):
         raise NotImplementedError
 
     def solve(self, problem: P, smoothing: float, init: np.ndarray | None = None) -> Result:
-        """Minimize a problem down to a smoothing, from a completion near it where one is given."""
+        """Minimize a problem at a smoothing; ``init`` is a completion near it, for a warm start."""
         raise NotImplementedError
 
     def path(
@@ -300,7 +299,7 @@ class Solver(BaseEstimator, Generic[P]):
 
 
 def with_time_left(solver: T, started: float) -> T:
-    """Return a solver with what is left of its time limit, which choosing takes from, too."""
+    """Return a solver with the rest of its time limit, part of which selection has used."""
     if solver.time_limit is None:
         return solver
     solver = copy(solver)
@@ -309,7 +308,7 @@ def with_time_left(solver: T, started: float) -> T:
 
 
 def stages(first: float, last: float, factor: float = 10.0) -> list[float]:
-    """Return the smoothing of each stage: divided by ``factor`` each time, ending at ``last``."""
+    """Return the smoothings of a schedule: divided by ``factor`` each time, ending at ``last``."""
     steps = max(0, int(np.ceil(np.log(first / last) / np.log(factor) - 1e-9)))
     return [float(f"{first / factor**i:.12g}") for i in range(steps)] + [last]
 
@@ -331,13 +330,13 @@ def _means(X: np.ndarray, mask: np.ndarray, axis: int) -> np.ndarray:
     return np.where(mask, X, 0).sum(axis=axis, keepdims=True) / count
 
 
-#: "zero" as in the paper; "mean" of the column; "row-column", the mean of the row's and the
-#: column's mean, as in the paper's authors' code.
+#: "zero" as in the paper; "mean" of the column; "row-column", the average of the row mean and the
+#: column mean, as in the code of the paper's authors.
 STARTS = {"zero": _zero, "mean": _mean, "row-column": _row_column}
 
 
 def fill(X: np.ndarray, mask: np.ndarray, init: str, name: str = "init") -> np.ndarray:
-    """Return X with an initial guess of its missing entries."""
+    """Return X with initial values of its missing entries."""
     if init not in STARTS:
         raise ValueError(f"{name} must be one of {sorted(STARTS)}, got {init!r}.")
     return np.where(mask, X, STARTS[init](X, mask))

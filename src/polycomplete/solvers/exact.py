@@ -1,14 +1,13 @@
-"""The default solver: Newton steps under a shrinking smoothing, with restarts.
+"""The default solver: Newton steps with decreasing smoothing, and restarts.
 
-1. From a large smoothing γ down to a small one, Newton steps move the missing entries
-   (:mod:`polycomplete.solvers.newton`); on a GPU L-BFGS does, a factor ten at a time, in
-   row-preconditioned variables.
-2. Stuck rows are restarted from their neighbors (``rescue``), and the last stages repeated; the
+1. From a large smoothing γ to a small one, Newton steps move the missing entries
+   (:mod:`polycomplete.solvers.newton`); on a GPU, L-BFGS in row-preconditioned variables, with γ
+   decreasing by factors of ten.
+2. Stuck rows are restarted from their neighbors (``rescue``), and the last stages are repeated; the
    result is kept only if the objective falls.
-3. Where the smoothing goes on below 1e-7 the kernel is widened: on data without noise the wider
-   kernel is the more accurate one.
+3. For smoothings below 1e-7 the kernel is widened, which is more accurate on data without noise.
 
-What each step is worth is measured by ``make bench-solver``.
+``make bench-solver`` measures the effect of each step.
 """
 
 from __future__ import annotations
@@ -50,21 +49,21 @@ from polycomplete.solvers.problem import (
 )
 
 ALGORITHMS, EIGEN = ("newton", "quasi-newton"), ("auto", "full", "partial")
-COARSE = 1e-7  # down to here with the kernel as it is; below, with the widened one
-PER_DECADE, HURRIED = 3, 2  # Newton steps in which the smoothing falls by ten: to solve, to choose
+COARSE = 1e-7  # below this smoothing the kernel is widened
+PER_DECADE, HURRIED = 3, 2  # Newton steps per factor of ten in the smoothing: to solve, to choose
 
-# Arrays of n × n numbers alive at once in a Newton step: Gram matrix, eigenvectors, the parts of
-# the Hessian and what a product with it passes through, 14 of them (tests/test_exact.py measures
-# the peak). With N features these are arrays of n × N and N × N numbers.
+# Maximum number of n × n arrays in memory during a Newton step: Gram matrix, eigenvectors, parts of
+# the Hessian and temporary arrays of products, 14 of them (tests/test_exact.py measures the peak).
+# With N features these are n × N and N × N arrays.
 ARRAYS = 15
-# Bytes of the blocks in which rows are worked on, whatever their number.
+# Bytes of the blocks in which rows are processed, regardless of the number of rows.
 BLOCKS = 1.5e8
-# Rows from which leading eigenpairs pay at the large smoothings of a polynomial kernel.
+# Minimum number of rows for which leading eigenpairs are faster with a polynomial kernel.
 PARTIAL = 600
 
 
 class GramSolver(Solver[ExactProblem]):
-    """What poses the problem on the Gram matrix of all rows, or on a polynomial kernel's features.
+    """Base class of solvers on the Gram matrix of all rows, or the features of a polynomial kernel.
 
     Examples
     --------
@@ -85,7 +84,7 @@ class GramSolver(Solver[ExactProblem]):
         resources: Resources = Resources(),  # noqa: B008  (cannot be changed)
         seed: int = 0,
     ) -> ExactProblem:
-        """Return the problem of completing X, unless it does not fit the memory."""
+        """Return the problem of completing X; raise if it does not fit into memory."""
         n, m = X.shape
         device = resources.name_for(n)
         lifted = self.eigen == "auto" and pays(kernel, n, m) and find_device(device).is_host
@@ -99,18 +98,18 @@ class GramSolver(Solver[ExactProblem]):
 
     @contextmanager
     def working(self, resources: Resources, n_rows: int) -> Iterator[Resources]:
-        """Give as many BLAS threads as pay for this number of rows."""
+        """Return resources with the best number of BLAS threads for this number of rows."""
         with blas_threads_for(n_rows):
             yield resources
 
     def learn(self, problem: ExactProblem, X: np.ndarray, smoothing: float) -> Posterior:
-        """Return what completed rows show of further ones."""
+        """Return the posterior of new rows, learned from completed rows."""
         return next(self.without(problem, X, smoothing, in_place=False))[1]
 
     def without(
         self, problem: ExactProblem, X: np.ndarray, smoothing: float, in_place: bool = True
     ) -> Iterator[tuple[np.ndarray, Posterior, np.ndarray]]:
-        """Yield all rows: each can be left out of what all of them show."""
+        """Yield all rows at once: the posterior can leave out each of them."""
         every, gamma = np.arange(len(X)), smoothing * problem.unit
         energy = row_energy(problem.kernel, X, gamma)
         posterior = Posterior.learned(energy, X, problem.mask, energy.left_out(X))
@@ -119,14 +118,14 @@ class GramSolver(Solver[ExactProblem]):
         yield every, posterior, every
 
     def memory_needed(self, n_rows: int, n_columns: int, n_features: int | None = None) -> int:
-        """Return the bytes a solve takes at its peak, on the Gram matrix or on features."""
+        """Return the peak memory of a solve in bytes, on the Gram matrix or on features."""
         if n_features is not None:
             wide = ARRAYS * n_features * (n_rows + n_features) / 2
             return int(BLOCKS + 8 * (wide + n_rows * (n_features + _per_row(n_columns))))
         return int(BLOCKS + 8 * n_rows * (ARRAYS * n_rows + _per_row(n_columns)))
 
     def check(self, n_rows: int, n_columns: int, n_features: int | None = None) -> None:
-        """Raise where the parameters are wrong or the problem does not fit the memory."""
+        """Raise if a parameter is not an allowed value or the problem does not fit into memory."""
         name = type(self).__name__
         if self.eigen not in EIGEN:
             raise ValueError(f"{name}(eigen=...) must be one of {EIGEN}, got {self.eigen!r}.")
@@ -138,12 +137,12 @@ class GramSolver(Solver[ExactProblem]):
             of = "" if n_features is None else f" of {n_features} monomials"
             raise MemoryError(
                 f"The exact problem needs {need / 1e9:.2f} GB for {n_rows} rows{of}, more than the "
-                f"{budget / 1e9:.2f} GB it may take; {self._fitting(budget, n_columns)}, or raise "
+                f"{budget / 1e9:.2f} GB allowed; {self._fitting(budget, n_columns)}, or raise "
                 "max_memory."
             )
 
     def _fitting(self, budget: float, n_columns: int) -> str:
-        """Return what to do in so much memory."""
+        """Return advice on how to stay within a memory budget."""
         small = _per_row(n_columns)
         room = max(budget - BLOCKS, 0)
         fits = int(((small**2 + ARRAYS * room / 2) ** 0.5 - small) / (2 * ARRAYS))
@@ -151,7 +150,7 @@ class GramSolver(Solver[ExactProblem]):
             least = self.memory_needed(2, n_columns)
             return (
                 f"no two rows fit, which need {least / 1e9:.2f} GB, so use solver=Landmark(), "
-                "where a method has it"
+                "if the method supports it"
             )
         return f"fit on fewer rows (for example X[:{fits}]) and transform the others"
 
@@ -162,48 +161,48 @@ def _per_row(n_columns: int) -> int:
 
 @dataclass(eq=False, repr=False)
 class Exact(GramSolver):
-    """Minimize at a large smoothing first and follow the solution as the smoothing shrinks.
+    """Minimize at a large smoothing first, and follow the solution as the smoothing decreases.
 
-    All rows are completed jointly, on their n × n Gram matrix: the most accurate solver for up to
-    some thousand rows.
+    All rows are completed jointly, using their n × n Gram matrix: the most accurate solver for up
+    to a few thousand rows.
 
     Parameters
     ----------
     init : {"mean", "zero", "row-column"}, default="mean"
-        What the missing entries hold at first.
+        Initial values of the missing entries.
     initial_smoothing : float, default=1.0
         The first smoothing, relative to the mean of k(x, x).
     algorithm : {"newton", "quasi-newton"}, default="newton"
-        Newton steps, or L-BFGS in row-preconditioned variables, which on data with more than 256
-        columns have no preconditioner. On a GPU "newton" is "quasi-newton".
+        Newton steps, or L-BFGS in row-preconditioned variables (without a preconditioner on data
+        with more than 256 columns). On a GPU "newton" is "quasi-newton".
     max_iter : int, default=40
-        L-BFGS iterations of a stage, between two renewals of the preconditioner; Newton steps,
-        three in each stage, are not bounded by it.
+        Maximum number of L-BFGS iterations in a stage, between two updates of the preconditioner;
+        it does not limit Newton steps, of which each stage takes three.
     rounds : int, default=10
-        How often the last stage may be repeated until it converges; more of them where a fit did
-        not converge.
+        Maximum number of times to repeat the last stage until it converges; increase it if a fit
+        does not converge.
     tol : float, default=1e-3
         Converged when the entries move less than this in a round, as a root mean square in units
         of a column's standard deviation.
     n_restarts : int, default=3
-        Rounds of restarts of stuck rows.
+        Maximum number of rounds that restart stuck rows.
     stretch : float, default=1.5
         The kernel's width is multiplied by this for smoothings below 1e-7.
     blend : bool, default=True
-        Give rows that the data do not determine the mean of their plausible completions, instead
-        of one of them.
+        Complete rows that the data do not determine by the mean of their plausible completions,
+        instead of one of them.
     eigen : {"auto", "full", "partial"}, default="auto"
-        "full" decomposes the whole Gram matrix. "partial" computes the leading eigenpairs by a
-        randomized subspace iteration and charges the rest through the trace: the paper's O(r n²)
-        variant. It takes as many pairs as leave a tail that is negligible against the smoothing
-        (all, where that is more than half of them), and so pays where the smoothing is large.
-        "auto" works on the features of a polynomial kernel where these are few, takes leading
-        pairs for a polynomial kernel on many rows, and else is "full".
+        "full" decomposes the whole Gram matrix. "partial" computes leading eigenpairs by randomized
+        subspace iteration and penalizes the rest through the trace: the paper's O(r n²) variant. It
+        takes enough pairs for the rest to be negligible compared with the smoothing (all, if that
+        is more than half of them), so that it is faster for large smoothings. "auto" uses the
+        features of a polynomial kernel if there are few, leading pairs for a polynomial kernel on
+        many rows, and "full" otherwise.
     max_memory : float, optional
-        Bytes that may be taken; 60 % of what is free by default. A problem that needs more is
+        Maximum number of bytes; by default 60 % of the free memory. A problem that needs more is
         refused before anything is allocated.
     time_limit : float, optional
-        Seconds after which the run ends with what it has.
+        Seconds after which the run ends with its current result.
     callback : callable, optional
         Called with a :class:`~polycomplete.solvers.Progress` after each evaluation; the run ends
         when it returns True.
@@ -239,16 +238,13 @@ class Exact(GramSolver):
     ) -> Iterator[tuple[float, np.ndarray]]:
         """Yield the smoothing and the completed matrix after each stage, with fewer steps.
 
-        Choosing the smoothing by hiding entries follows this path. The last stage comes twice,
-        before and after the restarts: without them a few stuck rows would decide. A path
-        that runs out of time ends early.
+        The smoothing is chosen on held-out entries along this path. The last stage is yielded
+        twice, before and after restarts: without them, a few stuck rows would decide. The path ends
+        early at its time limit.
         """
         quick = copy(self)
         quick.max_iter, quick.time_limit = max(1, self.max_iter // 2), time_limit
-        quick.callback, quick.n_restarts = (
-            None,
-            min(self.n_restarts, 1),
-        )  # stuck rows decide nothing
+        quick.callback, quick.n_restarts = None, min(self.n_restarts, 1)
         run = ExactRun(quick, problem, per_decade=HURRIED)
         smoothing = self.initial_smoothing
         try:
@@ -261,7 +257,7 @@ class Exact(GramSolver):
         yield smoothing, run.problem.unpack(run.z)
 
     def refine(self, problem: ExactProblem, X: np.ndarray, smoothing: float) -> np.ndarray:
-        """Take the steps of one stage from a completion near a smoothing."""
+        """Improve a completion by the steps of one stage at a smoothing."""
         quick = copy(self)
         quick.time_limit = quick.callback = None
         run = ExactRun(quick, problem, X)
@@ -271,10 +267,9 @@ class Exact(GramSolver):
     def solve(
         self, problem: ExactProblem, smoothing: float, init: np.ndarray | None = None
     ) -> Result:
-        """Minimize the problem down to a smoothing.
+        """Minimize the problem at a smoothing.
 
-        ``init`` is a completion that was found near that smoothing, when it was chosen: then
-        fewer stages lead there.
+        ``init`` is a completion found near that smoothing: a warm start, which needs fewer stages.
         """
         run = ExactRun(self, problem, init)
         problem, stop = run.problem, "max_iter"
@@ -299,7 +294,7 @@ class Exact(GramSolver):
 
 
 class ExactRun:
-    """One run of the solver: where it stands, and its moves."""
+    """State of a run of the solver, and its steps."""
 
     def __init__(
         self,
@@ -321,9 +316,9 @@ class ExactRun:
         if init is not None:
             X = np.where(problem.mask, problem.X, init)
         self.z = problem.pack(X)
-        # The standard deviation of a typical column, in which movements are counted.
+        # The standard deviation of a typical column, the unit of movements.
         self.unit = typical_distance(problem.X, problem.mask) / np.sqrt(2 * X.shape[1])
-        self.begun = False
+        self.has_spectrum = False
         self.at: Point | None = None
 
     @property
@@ -332,7 +327,7 @@ class ExactRun:
         return self.solver.algorithm == "newton" and self.problem.device.is_host
 
     def stage(self, smoothing: float) -> float:
-        """Come down to one smoothing and minimize; return how far the entries moved."""
+        """Decrease the smoothing to this one and minimize; return how far the entries moved."""
         begin = self.z
         if not begin.size:
             return 0.0
@@ -344,17 +339,17 @@ class ExactRun:
         return self._moved(begin, smoothing)
 
     def _moved(self, begin: np.ndarray, smoothing: float) -> float:
-        """Return how far the entries came from where they began, and log it."""
+        """Return how far the entries moved, and log it."""
         moved = float(np.sqrt(np.mean((self.z - begin) ** 2))) / self.unit
         logger.info("%.1f s: smoothing %.0e, moved by %.1e of a column's spread",
                     self.monitor.seconds, smoothing, moved)  # fmt: skip
         return moved
 
     def _reweigh(self, gamma: float) -> None:
-        """Renew the weights of an adaptive rule; the first stage has no spectrum to follow yet."""
-        if self.begun:
+        """Update adaptive weights, except in the first stage, which has no spectrum yet."""
+        if self.has_spectrum:
             self.problem.reweigh(self.z, gamma)
-        self.begun = True
+        self.has_spectrum = True
 
     def newton_step(self, smoothing: float) -> None:
         """Take one Newton step."""
@@ -370,11 +365,11 @@ class ExactRun:
         self.monitor.note(self.at.value(gamma), smoothing, before)
 
     def quasi_newton(self, smoothing: float) -> None:
-        """Take quasi-Newton steps at one smoothing."""
+        """Take L-BFGS steps at one smoothing."""
         problem, solver = self.problem, self.solver
         gamma = smoothing * problem.unit
         self._reweigh(gamma)
-        # Multiplied by this the slope of the penalty is at most one, whatever γ.
+        # Multiplied by this, the slope of the penalty is at most one for every γ.
         scale = gamma ** (1 - problem.penalty.p / 2)
         change = precondition(problem, self.z, gamma)
 
@@ -394,7 +389,7 @@ class ExactRun:
         minimize(objective, y, jac=True, method="L-BFGS-B", callback=watch, options=options)
 
     def restart(self, smoothing: float) -> None:
-        """Restart the worst rows; keep what lowers the objective."""
+        """Restart the worst rows; keep the result if it lowers the objective."""
         gamma = smoothing * self.problem.unit
         for _ in range(self.solver.n_restarts):
             kept = self.z
@@ -405,21 +400,21 @@ class ExactRun:
             self.z = self.problem.pack(X)
             for again in stages(max(1e-4, smoothing), smoothing):
                 self.stage(again)
-            # Both with the weights of now, which an adaptive rule has renewed on the way.
+            # Compare both with the current weights, which may be adaptive.
             before, after = (self.problem.value_and_gradient(z, gamma)[0] for z in (kept, self.z))
             if not after < before:
                 self.z = kept
                 return
 
     def converge(self, smoothing: float) -> str:
-        """Stay at the last smoothing until the entries converge."""
+        """Minimize at the last smoothing until the entries converge; return the stop reason."""
         for _ in range(self.solver.rounds):
             if self._round(smoothing) < self.solver.tol:
                 return "converged"
         return "max_iter"
 
     def _round(self, smoothing: float) -> float:
-        """Repeat the last stage, or some Newton steps; return how far the last of it moved."""
+        """Repeat the last stage or a few Newton steps; return the last movement."""
         if not (self.second_order and self.z.size):
             return self.stage(smoothing)
         moved = 0.0
@@ -435,8 +430,8 @@ class ExactRun:
 def rescue(problem: ExactProblem, X: np.ndarray, gamma: float) -> tuple[np.ndarray, int]:
     """Restart the worst rows from their neighbors; return X and how many rows moved.
 
-    The energy of a row given the others is its exact share of the log penalty, so a row that
-    finds a much lower one was stuck.
+    The energy of a row given the others is its exact share of the log penalty: a row that can
+    lower it a lot was stuck.
     """
     energy = row_energy(problem.kernel, X, gamma)
     posterior = Posterior(energy, X, spreads(X), gamma, packing=PLAIN)

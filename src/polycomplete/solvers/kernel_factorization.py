@@ -1,18 +1,17 @@
-"""Kernel factorization (KFMC): a few atoms explain every row in feature space.
+"""Kernel factorization (KFMC): every row is a combination of a few atoms in feature space.
 
-A few atoms D (rows of the same space) explain every row, φ(x) ≈ φ(D)ᵀ z. With the best codes z put
-in, the objective is half the sum of the row energies of :mod:`polycomplete.rows` with the atoms as
-landmarks,
+The atoms D are rows of the data space, and φ(x) ≈ φ(D)ᵀ z. With the best codes z, the objective is
+half the sum of the row energies of :mod:`polycomplete.rows`, with the atoms as landmarks,
 
     f(X, D) = ½ Σⱼ [k(xⱼ, xⱼ) − k(D, xⱼ)ᵀ (k(D, D) + γI)⁻¹ k(D, xⱼ)] + α/2 Σᵢ k(dᵢ, dᵢ),
 
 γ = β · mean of k(x, x). A run has three parts:
 
-1. *Warm-up.* β shrinks from sweep to sweep. Each sweep draws its atoms among the current rows, and
-   every row takes one Levenberg–Marquardt step on its energy.
-2. Rows that settled in the wrong place start again (:mod:`polycomplete.rows.posterior`).
+1. *Warm-up.* β decreases from sweep to sweep. Each sweep draws atoms from the current rows and
+   takes one Levenberg–Marquardt step of every row.
+2. *Restarts.* Rows in a wrong minimum are restarted (:mod:`polycomplete.rows.posterior`).
 3. *Descent.* Atoms are selected among the rows; then rows and atoms move jointly by L-BFGS in
-   preconditioned variables, down to the last β and there until the objective rests.
+   preconditioned variables, to the last β and until convergence there.
 """
 
 from __future__ import annotations
@@ -57,24 +56,24 @@ from polycomplete.solvers.base import (
 from polycomplete.solvers.precondition import DAMPING, Preconditioner, precondition_rows
 from polycomplete.solvers.problem import WIDEST
 
-DRAWN = 2  # atoms of a sweep for each atom to be learned: atoms that are drawn explain less
+DRAWN = 2  # atoms drawn in a sweep per atom to be learned: drawn atoms explain less
 FEWEST_ATOMS, MOST_ATOMS = 40, 300  # of "auto"; a step costs r³
-ROUND = 40  # iterations between two renewals of the preconditioner
-ATOM_DAMPING = 0.1  # of the atoms' mean curvature: bounds how soft a direction may be taken to be
-TRIM = 0.3  # of γ: directions of drawn atoms below explain too little of any row
-FEW = 0.01  # share of rows that may have moved without the others sweeping again
-ENOUGH = 4.0  # a mean energy of so many β: now the number of atoms limits, not β
-LEAST = 1e-12  # β: less would be lost in rounding
+ROUND = 40  # iterations between two updates of the preconditioner
+ATOM_DAMPING = 0.1  # relative to the atoms' mean curvature: lower bound of the preconditioner
+TRIM = 0.3  # eigenvalues of drawn atoms below this share of γ explain too little
+FEW = 0.01  # if a smaller share of the rows was restarted, no further sweeps are needed
+ENOUGH = 4.0  # above this mean energy, in units of β, the number of atoms is the limit, not β
+LEAST = 1e-12  # smaller β are lost in rounding
 
 
 @dataclass(eq=False, repr=False)
 class KernelFactorization(Solver["AtomProblem"]):
-    """Learn atoms that explain all rows, and complete the rows with them, jointly.
+    """Learn atoms that explain all rows, and complete the rows jointly with them.
 
-    Its objective is its own: half the sum of the row energies with the atoms as landmarks, whatever
-    the penalty. The smoothing is β, the weight of the codes: how much of a row may stay
-    unexplained, relative to the mean of k(x, x). Below 1e-6 it is approached as far as the number
-    of atoms allows, and not beyond 1e-12.
+    The objective is half the sum of the row energies with the atoms as landmarks; the penalty is
+    ignored. The smoothing is β, the weight of the codes: how much of a row may stay unexplained,
+    relative to the mean of k(x, x). Values below 1e-6 are approached as far as the number of atoms
+    allows, down to 1e-12.
 
     Parameters
     ----------
@@ -82,18 +81,18 @@ class KernelFactorization(Solver["AtomProblem"]):
         The number of atoms, at most half the number of rows. "auto" is twice the number of
         columns, at least 40 and at most 300.
     max_samples : int, default=2000
-        The atoms are learned from at most so many rows.
+        Maximum number of rows to learn the atoms from.
     steps_per_decade : int, default=4
-        Sweeps of the warm-up in each factor of ten of β.
+        Number of sweeps of the warm-up per factor of ten in β.
     n_restarts : int, default=2
-        Rounds of restarts for rows in the wrong place.
+        Maximum number of rounds that restart rows in a wrong minimum.
     max_iter : int, default=400
-        Iterations of the descent at the last β, and with a further batch.
+        Maximum number of iterations of the descent at the last β, and with each further batch.
     tol : float, default=2e-3
         Converged when the objective falls by less than this share of itself in an iteration, on
         average over a round of 40.
     time_limit : float, optional
-        Seconds after which the run ends with what it has.
+        Seconds after which the run ends with its current result.
     callback : callable, optional
         Called with a :class:`~polycomplete.solvers.Progress` after each sweep and iteration; the
         run ends when it returns True.
@@ -118,23 +117,21 @@ class KernelFactorization(Solver["AtomProblem"]):
     callback: Callback | None = None
 
     default_smoothing = 1e-9
-    path_end = 1e-6  # below, drawn atoms are too few to tell right from wrong
+    path_end = 1e-6  # for smaller values, drawn atoms are too few to judge
     blend = True
 
     def check(self) -> None:
-        """Refuse what makes no sense."""
+        """Raise if a parameter is not an allowed value."""
         check_numbers(self, "max_samples", "steps_per_decade", "max_iter")
         check_numbers(self, "tol", "n_restarts", zero=True)
         if self.time_limit is not None:
             check_numbers(self, "time_limit", zero=True)
         whole = isinstance(self.n_atoms, Integral) and int(self.n_atoms) > 0
         if self.n_atoms != "auto" and not whole:
-            raise ValueError(
-                f'n_atoms must be "auto" or a whole number from 1, got {self.n_atoms!r}.'
-            )
+            raise ValueError(f'n_atoms must be "auto" or a positive integer, got {self.n_atoms!r}.')
 
     def working(self, resources: Resources, n_rows: int) -> AbstractContextManager[Resources]:
-        """Give threads that map over blocks of rows."""
+        """Return resources with threads that map over blocks of rows."""
         return resources.pool()
 
     def pose(
@@ -174,10 +171,10 @@ class KernelFactorization(Solver["AtomProblem"]):
     def solve(
         self, problem: AtomProblem, smoothing: float, init: np.ndarray | None = None
     ) -> Result:
-        """Complete the rows of a problem and learn its atoms, down to a β.
+        """Complete the rows of a problem and learn its atoms at a β.
 
-        ``init`` is a completion that was found near that β: then fewer sweeps lead there. If the
-        problem has atoms already, rows and atoms go on from where they are.
+        ``init`` is a completion found near that β: a warm start, which needs fewer sweeps. If the
+        problem already has atoms, only the descent follows, starting from them.
         """
         run, beta = _Run(self, problem, init), max(smoothing, LEAST)
         try:
@@ -189,35 +186,35 @@ class KernelFactorization(Solver["AtomProblem"]):
         return run.monitor.result(run.X, stop, problem.kernel)
 
     def learn(self, problem: AtomProblem, X: np.ndarray, smoothing: float) -> Posterior:
-        """Return what the atoms say of further rows."""
+        """Return the posterior of new rows given the atoms."""
         atoms = problem.atoms
         return problem.posterior(X, smoothing, problem.select(X) if atoms is None else atoms)
 
     def without(
         self, problem: AtomProblem, X: np.ndarray, smoothing: float
     ) -> Iterator[tuple[np.ndarray, Posterior, None]]:
-        """Yield all rows, and what the atoms show of them: each row is one of many to these."""
+        """Yield all rows, and their posterior given the atoms, on which each has little effect."""
         yield np.arange(len(X)), self.learn(problem, X, smoothing), None
 
 
 @dataclass
 class AtomProblem:
-    """Rows to be completed by means of a few atoms.
+    """Scaled rows to be completed with a few atoms.
 
     Attributes
     ----------
     X, mask : ndarrays of shape (n, m)
         Scaled rows, and True where observed.
     kernel : Kernel
-        Resolved.
+        The resolved kernel.
     count : int
-        How many atoms there may be.
+        Maximum number of atoms.
     resources : Resources
         Threads.
     seed : int
-        Draws atoms.
+        Seed for drawing atoms.
     atoms : ndarray of shape (r, m) or None
-        Those that were learned.
+        The learned atoms.
     """
 
     X: np.ndarray
@@ -230,7 +227,7 @@ class AtomProblem:
 
     @cached_property
     def start(self) -> np.ndarray:
-        """The rows with the means of the columns in their holes."""
+        """The rows with column means for missing entries."""
         return fill(np.where(self.mask, self.X, 0.0), self.mask, "mean")
 
     @cached_property
@@ -239,7 +236,7 @@ class AtomProblem:
         return float(np.mean(self.kernel.diagonal(self.start))) or 1.0
 
     def size(self, factor: int = 1) -> int:
-        """Return how many rows are drawn or selected as atoms, at most half of them."""
+        """Return how many rows to draw or select as atoms, at most half of them."""
         return max(1, min(factor * self.count, len(self.mask) // 2))
 
     def with_kernel(self, kernel: Kernel) -> AtomProblem:
@@ -247,11 +244,11 @@ class AtomProblem:
         return replace(self, kernel=kernel)
 
     def select(self, X: np.ndarray, factor: int = 1) -> np.ndarray:
-        """Return those of some complete rows that explain the others well."""
+        """Select complete rows that explain the others well as atoms."""
         return X[pivots(self.kernel, X, self.size(factor))]
 
     def posterior(self, X: np.ndarray, beta: float, atoms: np.ndarray) -> Posterior:
-        """Return how rows are completed by atoms, given completed ones to start from."""
+        """Return the posterior of rows given the atoms, with completed rows to start from."""
         gamma = beta * self.unit
         energy = learn(self.kernel, atoms, gamma, in_place=False)
         usual = max(float(np.median(energy.value(X))), gamma)
@@ -280,12 +277,11 @@ def _codes(inside: np.ndarray, K: np.ndarray, gamma: float) -> np.ndarray:
 def precondition_jointly(
     kernel: Kernel, X: np.ndarray, mask: np.ndarray, atoms: np.ndarray, gamma: float
 ) -> Preconditioner:
-    """Return variables in which all directions of the rows, and all atoms, are about as stiff.
+    """Return the preconditioner of rows and atoms, which equalizes the curvature of directions.
 
-    Moving an atom changes a row by as much as the row's code uses that atom. With frozen codes
-    the Gauss–Newton matrix of the atoms is ``ZᵀZ ∘ s(D, D)``, the same for every column where the
-    atoms lie close to each other compared with the kernel's width: the relaxed Newton matrix of
-    Fan & Udell.
+    Moving an atom changes a row in proportion to its coefficient in the row's code. With fixed
+    codes, the Gauss–Newton matrix of the atoms is ``ZᵀZ ∘ s(D, D)``, the same for every column if
+    the atoms are close compared with the kernel's width: the relaxed Newton matrix of Fan & Udell.
     """
     energy = learn(kernel, atoms, gamma, in_place=False)
 
@@ -293,7 +289,7 @@ def precondition_jointly(
         here = energy.expand(X[block.rows], block.columns)
         return np.linalg.cholesky(here.hessian(block.padding, DAMPING))
 
-    # The matrices of wide rows would take too much memory.
+    # Matrices of wide rows would need too much memory.
     seen = mask if mask.shape[1] <= WIDEST else mask | True
     rows = precondition_rows(seen, factor)
     inside = kernel.gram(atoms)
@@ -306,7 +302,7 @@ def precondition_jointly(
 
 
 class _Run:
-    """Where a factorization stands, and its moves."""
+    """State of a factorization, and its steps."""
 
     def __init__(
         self, solver: KernelFactorization, problem: AtomProblem, init: np.ndarray | None = None
@@ -320,10 +316,10 @@ class _Run:
         self.damping = np.full(len(self.X), 0.1)
 
     def begin(self, beta: float, times: float) -> float:
-        """Bring rows near their places, select atoms, and descend towards β; return where to."""
+        """Warm up, restart rows, select atoms and descend; return the β to converge at."""
         end, size = max(beta, self.solver.path_end), self.problem.unit * len(self.X)
         for _ in self.sweeps(self.warm_up(min(1.0, times * end), end)[:-1]):
-            pass  # the last β is left to the descent
+            pass  # the descent takes care of the last β
         for _ in range(int(self.solver.n_restarts)):
             if self.restart(end) <= FEW * len(self.X):
                 break
@@ -340,7 +336,7 @@ class _Run:
         return stages(max(first, last), last, 10 ** (1 / self.solver.steps_per_decade))
 
     def sweeps(self, betas: list[float]) -> Iterator[float]:
-        """Let every row take a step towards drawn atoms at each β; yield it."""
+        """Take one step of every row with drawn atoms at each β; yield β."""
         problem, kernel = self.problem, self.problem.kernel
         for beta in betas:
             drawn = self.rng.choice(len(self.X), problem.size(DRAWN), replace=False)
@@ -354,7 +350,7 @@ class _Run:
             yield beta
 
     def restart(self, beta: float) -> int:
-        """Start suspicious rows again; return how many moved."""
+        """Restart suspicious rows; return how many moved."""
         problem, X, gamma = self.problem, self.X, beta * self.problem.unit
 
         def given(others: np.ndarray) -> Posterior:
@@ -363,7 +359,7 @@ class _Run:
         run = problem.resources.mapping
         self.X, moved = restart_by_folds(given, X, problem.mask, gamma, self.rng, run=run)
         self.damping[:] = 0.1
-        logger.info("%.1f s: started %d rows again", self.monitor.seconds, moved)
+        logger.info("%.1f s: restarted %d rows", self.monitor.seconds, moved)
         return moved
 
     def descend(self, beta: float, max_iter: int) -> float:
@@ -371,8 +367,8 @@ class _Run:
         problem, kernel, gamma = self.problem, self.problem.kernel, beta * self.problem.unit
         X, atoms, free = self.X, problem.atoms, ~problem.mask
         assert atoms is not None
-        # α keeps atoms from running away where long atoms make short codes; where k(x, x) is
-        # constant they cannot.
+        # α keeps atoms from diverging, since long atoms allow small codes. They cannot diverge if
+        # k(x, x) is constant.
         alpha = beta if np.any(kernel.diagonal_slope(X)) else 0.0
         change = precondition_jointly(kernel, X, problem.mask, atoms, gamma)
         size = np.count_nonzero(free)
@@ -399,7 +395,7 @@ class _Run:
         return float(found.fun) * gamma
 
     def converge(self, beta: float) -> str:
-        """Descend at one β until the objective rests; return why the run ended."""
+        """Descend at one β until the objective converges; return the stop reason."""
         before, tol = np.inf, self.solver.tol
         for left in range(int(self.solver.max_iter), 0, -ROUND):
             value = self.descend(beta, min(ROUND, left))

@@ -1,8 +1,8 @@
-"""Low-rank completion: the smallest nuclear norm, with observed entries met exactly or roughly.
+"""Low-rank completion by nuclear norm, with observed entries fitted exactly or approximately.
 
-Both solvers repeat one step: fill the holes with the low-rank matrix L, then lower all singular
-values by a threshold. :class:`SoftImpute` shrinks the threshold from stage to stage.
-:class:`AugmentedLagrangian` keeps it and adds multipliers to the observed entries, until L meets
+Both solvers repeat one step: fill the holes with the low-rank matrix L, then soft-threshold the
+singular values. :class:`SoftImpute` lowers the threshold from stage to stage.
+:class:`AugmentedLagrangian` keeps it and adds multipliers to the observed entries until L fits
 them.
 """
 
@@ -20,11 +20,11 @@ from polycomplete._devices import eigenpairs
 from polycomplete._messages import check_numbers
 from polycomplete.solvers.base import Callback, Monitor, PathSolver, Result, Stopped, logger, stages
 
-#: Thresholds of soft-impute fall by this factor from stage to stage, and the path ends here.
+#: Factor between the thresholds of successive stages of soft-impute, and the end of the path.
 FACTOR, END = 10**0.25, 1e-3
-#: Matrices whose smaller side is up to this get all singular values, which is faster there.
+#: Up to this smaller dimension, computing all singular values is faster.
 SMALL = 200
-#: Singular vectors computed beyond those that were needed last, to see further ones coming.
+#: Number of extra singular vectors, in case the rank grows.
 SPARE = 10
 
 
@@ -33,18 +33,18 @@ class AugmentedLagrangian(PathSolver):
     """Minimize ‖L‖_* subject to L = X on the observed entries.
 
     The inexact augmented Lagrangian (ADMM): fill the holes, shrink the singular values, update the
-    multipliers. The step is balanced between the two residuals in the first iterations and then
-    kept, so that the run converges; a step that grows without end stops short of the minimum.
+    multipliers. The step size balances the two residuals in the first iterations and is then kept,
+    so that the run converges; with a step size that keeps growing it would stop too early.
 
     Parameters
     ----------
     max_iter : int, default=2000
         Maximum number of iterations.
     tol : float, default=1e-4
-        Converged when the relative duality gap is below: the nuclear norm of the completion is
-        then proven to be within this share of the smallest possible.
+        Converged when the relative duality gap is at most this: the nuclear norm of the completion
+        is then guaranteed to be within this share of the minimum.
     time_limit : float, optional
-        Seconds after which the run ends with what it has.
+        Seconds after which the run ends with its current result.
     callback : callable, optional
         Called with a :class:`~polycomplete.solvers.Progress` after each iteration; the run ends
         when it returns True.
@@ -95,22 +95,22 @@ class AugmentedLagrangian(PathSolver):
 
 @dataclass(eq=False, repr=False)
 class SoftImpute(PathSolver):
-    """Minimize ½ ‖L − X‖² over the observed entries + λ ‖L‖_*, along shrinking λ.
+    """Minimize ½ ‖L − X‖² over the observed entries + λ ‖L‖_*, for decreasing λ.
 
-    Each iteration fills the holes with L and lowers all singular values by λ, which never raises
-    the objective. A stage starts from the solution of the one before.
+    Each iteration fills the holes with L and soft-thresholds all singular values by λ, which never
+    raises the objective. Each stage is a warm start for the next.
 
     Parameters
     ----------
     threshold : "auto" or float, default="auto"
-        The last λ, as a share of the largest singular value of the zero-filled data. "auto"
-        chooses it by hiding observed entries.
+        The last λ, relative to the largest singular value of the zero-filled data. "auto" chooses
+        it on held-out entries.
     max_iter : int, default=200
         Maximum number of iterations of a stage.
     tol : float, default=1e-4
         A stage has converged when L moves less than this, relative to its norm.
     time_limit : float, optional
-        Seconds after which the run ends with what it has.
+        Seconds after which the run ends with its current result.
     callback : callable, optional
         Called with a :class:`~polycomplete.solvers.Progress` after each iteration; the run ends
         when it returns True.
@@ -162,9 +162,9 @@ class SoftImpute(PathSolver):
     def path(
         self, X: np.ndarray, mask: np.ndarray, time_limit: float | None = None
     ) -> Iterator[tuple[float, np.ndarray]]:
-        """Yield the threshold and the low-rank matrix after each stage, roughly solved.
+        """Yield the threshold and the low-rank matrix after each stage, solved roughly.
 
-        A path that runs out of time ends early.
+        The path ends early at its time limit.
         """
         rough = replace(self, tol=10 * self.tol, max_iter=max(1, self.max_iter // 10))
         run, share = _Run(X, mask, Monitor(time_limit)), 1.0
@@ -176,7 +176,7 @@ class SoftImpute(PathSolver):
             yield share, run.low
 
     def _stage(self, run: _Run, share: float) -> bool:
-        """Minimize at one threshold; return whether L came to rest."""
+        """Minimize at one threshold; return whether L converged."""
         run.by = share * run.largest
         for _ in range(self.max_iter):
             run.step()
@@ -190,7 +190,7 @@ class SoftImpute(PathSolver):
 
 
 class _Run:
-    """The low-rank matrix L, its threshold, and multipliers (of ADMM, scaled by the threshold)."""
+    """Low-rank matrix L, its threshold, and the multipliers of ADMM, scaled by the threshold."""
 
     def __init__(self, X: np.ndarray, mask: np.ndarray, monitor: Monitor):
         self.mask, self.given, self.monitor = mask, np.where(mask, X, 0.0), monitor
@@ -199,13 +199,13 @@ class _Run:
         self.by, self.largest = 0.0, _largest_singular_value(self.given) or 1.0
 
     def step(self) -> None:
-        """Fill the holes with L and lower the singular values."""
+        """Fill the holes with L and soft-threshold the singular values."""
         filled = np.where(self.mask, self.given + self.multipliers, self.low)
         self.before = self.low
         self.low, self.values, self.directions = shrink(filled, self.by, self.directions)
 
     def update_multipliers(self, balance: bool) -> None:
-        """Charge L for the observed entries it misses; balance the residuals by the threshold."""
+        """Add the residual of the observed entries; balance both residuals by the threshold."""
         missed = np.where(self.mask, self.given - self.low, 0.0)
         self.multipliers = self.multipliers + missed
         if balance:
@@ -215,10 +215,10 @@ class _Run:
             self.by, self.multipliers = factor * self.by, factor * self.multipliers
 
     def duality_gap(self) -> float:
-        """Return how far the nuclear norm of the completion may be above the smallest, relatively.
+        """Return the relative duality gap of the completion.
 
-        The dual problem is to maximize ⟨Y, X⟩ over the observed entries with ‖Y‖₂ ≤ 1, and the
-        multipliers are a candidate.
+        The dual problem is to maximize ⟨Y, X⟩ over the observed entries with ‖Y‖₂ ≤ 1; the scaled
+        multipliers are feasible.
         """
         dual = self.multipliers / self.by
         norm = float(np.linalg.norm(self.completed(), "nuc"))
@@ -226,7 +226,7 @@ class _Run:
         return (norm - bound) / (norm or 1.0)
 
     def completed(self) -> np.ndarray:
-        """Return the observed entries as given, and L in the holes."""
+        """Return X, with L in the holes."""
         return np.where(self.mask, self.given, self.low)
 
     def outcome(self, stop: str, ridge: float) -> tuple[LinearModel, Result]:
@@ -247,11 +247,11 @@ def _largest_singular_value(X: np.ndarray) -> float:
 def shrink(
     X: np.ndarray, by: float, guess: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Lower the singular values; return the matrix, those above zero and their right vectors.
+    """Soft-threshold singular values; return the matrix, the positive ones and right vectors.
 
-    Where both sides are long, subspace iteration from the last right vectors finds those above the
-    threshold. Otherwise the smaller Gram matrix is decomposed, several times faster than X itself;
-    singular values below 1e-8 of the largest are not accurate then.
+    If both dimensions are large, subspace iteration from the last right vectors finds the singular
+    values above the threshold. Otherwise the smaller Gram matrix is decomposed, which is several
+    times faster than an SVD of X, but inaccurate for values below 1e-8 of the largest.
     """
     size = guess.shape[1] + SPARE
     while min(X.shape) > max(SMALL, 4 * size):
@@ -279,11 +279,11 @@ def _shrink_by_gram(X: np.ndarray, by: float) -> tuple[np.ndarray, np.ndarray, n
 
 @dataclass(frozen=True)
 class LinearModel:
-    """Rows are combinations ``x = V a`` of few directions, and a pays ``ridge · Σ aᵢ² / sᵢ``.
+    """Linear model ``x = V a`` of rows, with the penalty ``ridge · Σ aᵢ² / sᵢ``.
 
-    That charge is the nuclear norm seen from one row: with the other rows given, a row of the
-    solution is the ridge regression of its observed entries on the directions. Completing a
-    training row this way gives back the row of the fit.
+    That penalty is the nuclear norm as a function of one row: given the other rows, a row of the
+    solution is the ridge regression of its observed entries on the directions. For a training row,
+    this gives the row of the fit.
 
     Attributes
     ----------
@@ -292,8 +292,7 @@ class LinearModel:
     values : ndarray of shape (r,)
         The singular values s, descending.
     ridge : float
-        How much an entry may be missed: the threshold of soft-impute, nearly zero where observed
-        entries are met exactly.
+        The threshold of soft-impute; zero if observed entries are fitted exactly.
     """
 
     directions: np.ndarray
@@ -302,7 +301,7 @@ class LinearModel:
 
     @property
     def rank(self) -> int:
-        """How many directions hold 99.9 % of the squares."""
+        """Number of directions with 99.9 % of the squares of the singular values."""
         shares = np.cumsum(self.values**2) / max(float(np.sum(self.values**2)), 1e-300)
         return int(np.sum(shares < 0.999)) + 1
 
@@ -320,10 +319,10 @@ class LinearModel:
         return np.where(mask, X, completed), ~self.determined(mask)
 
     def _predict(self, X: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        """Ridge regression of each row's observed entries on the directions.
+        """Complete each row by ridge regression of its observed entries on the directions.
 
-        Products of stacks of matrices are made one matrix at a time, so that a row's answer does
-        not depend on which rows share its block.
+        Products of stacks are computed one matrix at a time, so that the bits of a row do not
+        depend on the other rows.
         """
         weighted = self.directions * np.sqrt(self.values)
         seen = np.where(mask[:, :, None], weighted, 0.0)

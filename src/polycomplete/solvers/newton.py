@@ -1,17 +1,17 @@
-"""Newton steps on the missing entries of all rows together, by conjugate gradients.
+"""Newton steps on the missing entries of all rows jointly, by conjugate gradients.
 
-A step costs one eigendecomposition and a few products with the Hessian, each about as expensive;
-quasi-Newton steps need an eigendecomposition each, and many more of them.
+A step takes one eigendecomposition and a few products with the Hessian, each about as expensive.
+Each quasi-Newton step also takes an eigendecomposition, and many more steps are needed.
 
 Write Φ for the features of the rows, σᵢ² = λᵢ for the eigenvalues of K = Φ Φᵀ, uᵢ and rᵢ for the
-singular vectors, and hᵢ = γ^(1−p/2) ∂R/∂λᵢ, which is 1 for directions that nothing uses and nearly
-0 for those that carry the data. Along a move of the features by Δ it is
+singular vectors, and hᵢ = γ^(1−p/2) ∂R/∂λᵢ, which is 1 for unused directions and nearly 0 for those
+that represent the data. For a change Δ of the features, the curvature is
 
     Σᵢⱼ wᵢⱼ (uᵢᵀ Δ rⱼ)²,      wᵢⱼ = (λᵢ hᵢ − λⱼ hⱼ) / (λᵢ − λⱼ),
 
-the exact second derivative up to what couples (i, j) with (j, i). Iteratively reweighted least
-squares with weights on one side alone has hᵢ (or hⱼ) in the place of wᵢⱼ. That is the larger of the
-two where one direction carries data and the other does not, which makes its steps needlessly short.
+the exact second derivative except for the coupling of (i, j) with (j, i). Iteratively reweighted
+least squares with one-sided weights has hᵢ (or hⱼ) instead of wᵢⱼ, which is larger if only one of
+the two directions is used, and makes its steps unnecessarily short.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ import numpy as np
 from polycomplete.rows import Block, Holes, RowEnergy
 from polycomplete.solvers.problem import LiftProblem, Point
 
-DAMPING = 1e-6  # of a row's own metric: bounds steps in directions that nothing determines
-LENGTHS = (1.0, 0.3, 0.1, 0.03, 0.01)  # of a step: the first that lowers the objective is taken
-SOLVED, LONGEST = 0.25, 60  # conjugate gradients end at this share of the residual, or step
-RENEWED = 6  # steps after which the preconditioner is made anew
-UNUSED = 0.1  # directions whose weight is nearer to 1 than this all count as unused
-WIDE = 64  # columns from which a matrix for each row takes longer than it saves
+DAMPING = 1e-6  # relative to a row's metric: bounds steps in undetermined directions
+LENGTHS = (1.0, 0.3, 0.1, 0.03, 0.01)  # step lengths, tried until the objective does not rise
+SOLVED, LONGEST = 0.25, 60  # relative residual and number of iterations at which CG stops
+RENEWED = 6  # Newton steps between updates of the preconditioner
+UNUSED = 0.1  # directions whose weight is closer to 1 than this are treated as unused
+WIDE = 64  # with more columns than this, one preconditioner matrix per row does not pay
 
 Product = Callable[[np.ndarray], np.ndarray]
 
 
 class HessianOperator:
-    """Gradient and curvature of the objective, times γ^(1−p/2), as functions of all rows.
+    """Hessian of the objective as an operator, and its gradient, both times γ^(1−p/2).
 
     Attributes
     ----------
     gradient : ndarray of shape (n, m)
-        Zero where an entry may not move.
+        The gradient, zero for fixed entries.
     """
 
     def __init__(self, point: Point, gamma: float, unused: float = UNUSED):
@@ -56,14 +56,14 @@ class HessianOperator:
         gradient = self._chain(point, G) + self.problem.fidelity(self.X)[1]
         self.gradient = np.where(self.problem.free, self.scale * gradient, 0)
         self.left, self.energy = self._prepare(point)
-        #: How much of a row the used directions leave: the weight of its own block.
+        #: Share of each row that used directions do not explain: the weight of its diagonal block.
         least = float(np.min(h, initial=1.0))
         self.own = np.maximum(1 - np.sum(self.left**2 * (1 - self.h), axis=1), max(least, 1e-15))
 
     def _weights(self, gamma: float) -> np.ndarray:
-        """Return wᵢⱼ, kept between a quarter of the smaller and the larger of hᵢ and hⱼ.
+        """Return wᵢⱼ, clipped to between min(hᵢ, hⱼ)/4 and max(hᵢ, hⱼ).
 
-        Equal weights and 0 < p ≤ 1 imply this but for the quarter.
+        For equal weights and 0 < p ≤ 1, wᵢⱼ is at most the maximum without clipping.
         """
         lam, h = self.lam, self.h
         gap = lam[:, None] - lam
@@ -75,23 +75,23 @@ class HessianOperator:
         return np.clip(w, 0.25 * low, high)
 
     def _chain(self, point: Point, G: np.ndarray) -> np.ndarray:
-        """Return the gradient in X for one in the matrix whose spectrum is charged."""
+        """Return the gradient in X, given that in the matrix whose spectrum is penalized."""
         raise NotImplementedError
 
     def _prepare(self, point: Point) -> tuple[np.ndarray, RowEnergy]:
-        """Return the used left vectors, and the energy of a row that the right ones explain."""
+        """Return the used left vectors, and the row energy given the right ones."""
         raise NotImplementedError
 
     def _curve(self, V: np.ndarray) -> np.ndarray:
-        """Return the second derivative of the penalty along V, halved."""
+        """Return half the product of the penalty's Hessian and V."""
         raise NotImplementedError
 
     def _mix(self, G: np.ndarray) -> np.ndarray:
-        """Return what the used right directions take away, given a move's parts along them."""
+        """Return what the used right directions subtract, given a step's components in them."""
         return G * (1 - self.h) - self.left @ (self.both * (self.left.T @ G))
 
     def product(self, V: np.ndarray, damping: float) -> np.ndarray:
-        """Return the curvature times V."""
+        """Return the product of the Hessian and V."""
         out = self._curve(V) + damping * (self.own * self.floor)[:, None] * V
         return np.where(self.problem.free, 2 * out + self._stiffness() * V, 0)
 
@@ -100,9 +100,9 @@ class HessianOperator:
         return 0.0 if noise is None else np.where(self.problem.mask, noise * self.scale, 0)
 
     def inverse(self, damping: float) -> Product:
-        """Return the inverse of the rows' own blocks of the curvature, as a product.
+        """Return the inverse of the block diagonal (one block per row), as a product.
 
-        Of wide rows the diagonal alone.
+        For wide rows, only the diagonal is used.
         """
         if self.X.shape[1] > WIDE:
             scale = 2 * (self.own * self.floor * (1 + damping))[:, None] + self._stiffness()
@@ -121,7 +121,7 @@ class HessianOperator:
         return solve
 
     def _own_block(self, block: Block, damping: float) -> np.ndarray:
-        """Return what the holes of each row of a block contribute to the curvature."""
+        """Return the diagonal block of the Hessian for each row of a block."""
         here = self.energy.expand(self.X[block.rows], block.columns)
         H = here.hessian(block.padding, damping) * self.own[block.rows, None, None]
         if self.problem.noise is not None:
@@ -131,7 +131,7 @@ class HessianOperator:
 
 
 class _GramHessian(HessianOperator):
-    """By way of the Gram matrix."""
+    """Hessian based on the Gram matrix."""
 
     def _chain(self, point: Point, G: np.ndarray) -> np.ndarray:
         return self.problem.kernel.vjp(self.X, point.K, G)
@@ -155,7 +155,7 @@ class _GramHessian(HessianOperator):
 
 
 class _LiftHessian(HessianOperator):
-    """By way of the features of a polynomial kernel."""
+    """Hessian based on the features of a polynomial kernel."""
 
     problem: LiftProblem
 
@@ -174,7 +174,7 @@ class _LiftHessian(HessianOperator):
 
 
 def _inverses(H: np.ndarray) -> np.ndarray:
-    """Return the inverses of symmetric matrices; of what rounding made singular, what is left."""
+    """Return the inverses of symmetric matrices; pseudoinverses if rounding made one singular."""
     try:
         return np.linalg.inv(H)
     except np.linalg.LinAlgError:
@@ -182,13 +182,13 @@ def _inverses(H: np.ndarray) -> np.ndarray:
 
 
 def hessian(point: Point, gamma: float, unused: float = UNUSED) -> HessianOperator:
-    """Return gradient and curvature at a point."""
+    """Return the Hessian and the gradient at a point."""
     kind = _GramHessian if point.problem.features is None else _LiftHessian
     return kind(point, gamma, unused)
 
 
 def step(at: Point, gamma: float, here: HessianOperator, solve: Product) -> Point:
-    """Return a point where the objective is lower, in the direction of a Newton step, or the same.
+    """Take a Newton step that does not raise the objective; return the same point if there is none.
 
     Examples
     --------
@@ -213,7 +213,7 @@ def step(at: Point, gamma: float, here: HessianOperator, solve: Product) -> Poin
 
 
 def direction(here: HessianOperator, solve: Product, solved: float = SOLVED) -> np.ndarray:
-    """Return the step of the weighted least squares problem, by conjugate gradients."""
+    """Return the Newton direction by preconditioned conjugate gradients."""
     V = np.zeros_like(here.gradient)
     residual = -here.gradient
     pointed = way = solve(residual)

@@ -1,8 +1,8 @@
-"""Row-wise preconditioning: the stiff and the soft directions of each row, made alike.
+"""Row-wise preconditioning, which equalizes the curvature of the directions of each row.
 
-As the smoothing shrinks, moving a row off the surface costs ever more than moving it along. That
-is what stalls plain quasi-Newton steps. The Gauss–Newton matrix of each row's energy knows both
-directions; its Cholesky factor turns the problem into one with nearly equal curvature.
+As the smoothing decreases, the curvature off the surface grows relative to that along it, which
+stalls plain quasi-Newton steps. The Cholesky factor of the Gauss–Newton matrix of each row's energy
+gives variables with nearly equal curvature.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ import numpy as np
 from polycomplete.rows import Block, Holes
 from polycomplete.solvers.problem import WIDEST, ExactProblem, row_energy
 
-DAMPING = 1e-3  # of the row's own metric: bounds how soft a direction may be taken to be
+DAMPING = 1e-3  # relative to the row's metric: lower bound of the curvature
 
 
 @dataclass(frozen=True)
 class Preconditioner:
-    """The change of variables ``y = Cᵀ z``, C triangular and block-diagonal.
+    """Change of variables ``y = Cᵀ z``, with C triangular and block-diagonal.
 
     Attributes
     ----------
     places : list of ndarray of int, shape (g, k)
-        Where the variables of g blocks of the same size stand in z; −1 for padding. A variable
-        without a place stays as it is.
+        The indices in z of the variables of g blocks of equal size; −1 for padding. Other variables
+        do not change.
     C : list of ndarray, shape (g, k, k) or (k, k)
-        Their triangles, one for each or the same for all.
+        The triangular factors, one per block or the same for all.
     """
 
     places: list[np.ndarray]
@@ -37,7 +37,7 @@ class Preconditioner:
 
     @cached_property
     def inverse(self) -> list[np.ndarray]:
-        """The inverse of each triangle."""
+        """The inverse of each triangular factor."""
         return [np.linalg.inv(part) for part in self.C]
 
     def forward(self, z: np.ndarray) -> np.ndarray:
@@ -49,7 +49,7 @@ class Preconditioner:
         return self._apply([part.swapaxes(-1, -2) for part in self.inverse], y)
 
     def gradient(self, g: np.ndarray) -> np.ndarray:
-        """Return the gradient in y for one in z."""
+        """Return the gradient in y, given the gradient in z."""
         return self._apply(self.inverse, g)
 
     def _apply(self, matrices: list[np.ndarray], vector: np.ndarray) -> np.ndarray:
@@ -62,7 +62,7 @@ class Preconditioner:
 
 
 def precondition_rows(mask: np.ndarray, factor: Callable[[Block], np.ndarray]) -> Preconditioner:
-    """Return the preconditioner of the missing entries, given the triangles of a block of rows."""
+    """Return the preconditioner of the missing entries, given the factors of each block."""
     number, blocks = np.full(mask.shape, -1), Holes(mask).blocks
     number[~mask] = np.arange(np.count_nonzero(~mask))
     places = [np.where(block.padding, -1, block.gather(number)) for block in blocks]
@@ -70,7 +70,7 @@ def precondition_rows(mask: np.ndarray, factor: Callable[[Block], np.ndarray]) -
 
 
 def precondition(problem: ExactProblem, z: np.ndarray, gamma: float) -> Preconditioner | None:
-    """Return the preconditioner at z, or None where the data are too wide for it to pay."""
+    """Return the preconditioner at z, or None if the rows are too wide for it to pay."""
     X = problem.unpack(z)
     if X.shape[1] > WIDEST:
         return None
@@ -81,7 +81,7 @@ def precondition(problem: ExactProblem, z: np.ndarray, gamma: float) -> Precondi
         # Noise adds its own curvature to every entry; half of it, since H is twice the metric.
         extra = 0.0 if problem.noise is None else 0.5 * problem.noise / here.a
         H = here.hessian(block.padding, DAMPING + extra)
-        # A row far from the surface pulls less: the slope of log(E + γ) instead of that of E.
+        # A row far from the surface has less weight: the slope of log(E + γ), not of E.
         share = np.clip(gamma / (np.maximum(here.energy, 0) + gamma), 1e-6, None)
         return np.linalg.cholesky(H) * np.sqrt(share)[:, None, None]
 

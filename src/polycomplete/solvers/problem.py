@@ -1,11 +1,11 @@
-"""The n × n problem: the penalty of the Gram matrix as a function of the free entries.
+"""The exact problem: the penalty of the n × n Gram matrix as a function of the free entries.
 
 Memory grows as n² and the time of a step as n³ (``eigen="full"``) or r n² (``"partial"``).
 
-A polynomial kernel has few features: as many generic landmarks as there are monomials span their
-space. With Φ the features of the rows (n × N) the Gram matrix is K = Φ Φᵀ, and the N × N matrix
-Φᵀ Φ has the same eigenvalues but for zeros, which pay nothing. So value and gradient are those of
-the n × n problem, at a cost of n N² instead of n³.
+The feature space of a polynomial kernel has finite dimension N, the number of monomials, and is
+spanned by N generic landmarks. With the n × N matrix Φ of features, the Gram matrix is K = Φ Φᵀ,
+and the N × N matrix Φᵀ Φ has the same eigenvalues except for zeros, whose penalty is zero. So value
+and gradient are those of the n × n problem, at a cost of n N² instead of n³.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from polycomplete.kernels import Kernel, Polynomial
 from polycomplete.penalties import Schatten
 from polycomplete.rows import RowEnergy, learn
 
-# Columns up to which solvers also keep two m × m matrices for each row.
+# Maximum number of columns for which solvers also store two m × m matrices per row.
 WIDEST = 256
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Eigenvalues (descending, not negative) and eigenvectors of a Gram matrix.
+    """Eigenvalues (descending, non-negative) and eigenvectors of a Gram matrix.
 
     ``tail`` is the sum of the eigenvalues that were not computed; 0 for a full decomposition.
     """
@@ -39,7 +39,7 @@ class Spectrum:
 
 @dataclass(frozen=True)
 class Point:
-    """A completion with what a smoothing does not change: Gram matrix (or features), spectrum."""
+    """Completion with its Gram matrix (or features) and spectrum, for any smoothing."""
 
     problem: ExactProblem
     z: np.ndarray
@@ -53,12 +53,12 @@ class Point:
 
 
 def leading_pairs(K: Array, gamma: float, guess: Array | None) -> Spectrum | None:
-    """Return leading eigenpairs by randomised subspace iteration, warm-started where possible.
+    """Return leading eigenpairs by randomized subspace iteration, with a warm start if possible.
 
-    Gram matrices of smooth data decay fast, so two products with K give eigenpairs to rounding;
-    ``guess`` (the vectors of the last evaluation) makes the first of them count double. The
-    block doubles until the sum of what is left is below 1 % of γ per kept pair; None where that
-    would take more than half of all pairs, which the full solver does faster.
+    The spectrum of smooth data decays fast, so that two products with K give eigenpairs up to
+    rounding; ``guess``, the vectors of the last evaluation, saves further ones. The block size is
+    doubled until the sum of the other eigenvalues is at most 1 % of γ per computed pair. Returns
+    None if that takes more than half of all pairs: then a full decomposition is faster.
     """
     xp, n = array_namespace(K), K.shape[0]
     trace = float(xp.linalg.trace(K))
@@ -83,10 +83,10 @@ def leading_pairs(K: Array, gamma: float, guess: Array | None) -> Spectrum | Non
 
 @dataclass
 class ExactProblem:
-    """The penalty of K(X) as a function of the entries that may move.
+    """Penalty of K(X) as a function of the free entries.
 
-    Only the missing entries move; with ``noise`` all do, and the observed ones pay
-    ``noise/2 · (x̂ − x)²``. ``kernel`` and ``penalty`` must be resolved.
+    These are the missing entries; with ``noise``, all entries, with the additional penalty
+    ``noise/2 · (x̂ − x)²`` of the observed ones. ``kernel`` and ``penalty`` must be resolved.
     """
 
     X: np.ndarray
@@ -104,12 +104,12 @@ class ExactProblem:
 
     @property
     def features(self) -> PolynomialFeatures | None:
-        """The features that take the place of the Gram matrix; None without them."""
+        """The features that replace the Gram matrix, or None."""
         return None
 
     @property
     def unit(self) -> float:
-        """The mean of k(x, x): smoothing is counted in it, so that it means the same for all."""
+        """The mean of k(x, x), the unit of the smoothing."""
         return float(np.mean(self.kernel.diagonal(self.X)))
 
     def pack(self, X: np.ndarray) -> np.ndarray:
@@ -117,13 +117,13 @@ class ExactProblem:
         return X[self.free]
 
     def unpack(self, z: np.ndarray) -> np.ndarray:
-        """Return the whole matrix for a vector of free entries."""
+        """Return the whole matrix, given the vector of free entries."""
         X = self.X.copy()
         X[self.free] = z
         return X
 
     def fresh(self) -> ExactProblem:
-        """Return the same problem without what an earlier solve left in it."""
+        """Return the same problem without the state of an earlier solve."""
         return replace(self, weights=None, _guess=None)
 
     def with_kernel(self, kernel: Kernel) -> ExactProblem:
@@ -136,7 +136,7 @@ class ExactProblem:
         return find_device(self.where)
 
     def evaluate(self, z: np.ndarray, gamma: float) -> Point:
-        """Return the point z; its arrays lie where they are computed, eigenvalues on the host."""
+        """Return the point z, with its eigenvalues on the host and other arrays on the device."""
         X = self.device.put(self.unpack(z))
         K = self.kernel.gram(X)
         spectrum = None
@@ -152,7 +152,7 @@ class ExactProblem:
         return Point(self, z, X, K, replace(spectrum, eigenvalues=eigenvalues))
 
     def reweigh(self, z: np.ndarray, gamma: float) -> None:
-        """Freeze the weights of an adaptive rule at the current spectrum."""
+        """Fix the weights of an adaptive rule by the current spectrum."""
         if self.penalty.adaptive:
             self.weights = self.penalty.weigh(self._padded(self.evaluate(z, gamma).spectrum))
 
@@ -165,23 +165,23 @@ class ExactProblem:
         return value + paid, (gradient + pull)[self.free]
 
     def fidelity(self, X: np.ndarray) -> tuple[float, np.ndarray | float]:
-        """Return what observed entries pay for having moved, and its gradient; 0 without noise."""
+        """Return the penalty of moved observed entries and its gradient; 0 without noise."""
         if self.noise is None:
             return 0.0, 0.0
         residual = np.where(self.mask, X - self.X, 0)
         return 0.5 * self.noise * float(np.sum(residual**2)), self.noise * residual
 
     def price(self, spectrum: Spectrum, gamma: float) -> tuple[float, np.ndarray, float]:
-        """Return the penalty, its slope in each eigenvalue, and the slope of those left out."""
+        """Return the penalty, its slope in each eigenvalue, and its slope in the tail."""
         lam = spectrum.eigenvalues
         every = self.weights
         if every is None:
             every = self.penalty.weigh(self._padded(spectrum))
-            if self.penalty.adaptive:  # its first round, before there is a spectrum to follow
+            if self.penalty.adaptive:  # the first round, without an earlier spectrum
                 every = np.ones_like(every)
         w = every[: len(lam)]
-        # Far below γ the penalty is linear: the tail pays its slope at zero times its sum. The
-        # first of the tail holds most of it, so its weight is taken for all.
+        # Far below γ the penalty is linear: that of the tail is its slope at zero times its sum.
+        # The first eigenvalue of the tail is most of it, so that its weight is used for all.
         beyond = every[min(len(lam), len(every) - 1)]
         rest = float(self.penalty.slope(lam[:1] * 0, beyond, gamma)[0])
         value = self.penalty.value(lam, w, gamma) + rest * spectrum.tail
@@ -203,7 +203,7 @@ class ExactProblem:
         return np.concatenate([lam, np.zeros(len(self.X) - len(lam), dtype=lam.dtype)])
 
 
-#: Landmarks for each feature: exactly as many would be badly conditioned.
+#: Number of landmarks per feature; exactly one would be badly conditioned.
 OVER = 1.25
 
 
@@ -214,9 +214,9 @@ class PolynomialFeatures:
     Attributes
     ----------
     kernel : Polynomial
-        Resolved.
+        The resolved kernel.
     landmarks : ndarray of shape (r, m)
-        Drawn at random, at a distance from the origin where all degrees count alike.
+        Random points, at a distance from the origin that gives all degrees similar weight.
     turn : ndarray of shape (r, N)
         T, which makes the features orthonormal.
     """
@@ -227,7 +227,7 @@ class PolynomialFeatures:
 
     @classmethod
     def of(cls, kernel: Kernel, n_columns: int) -> PolynomialFeatures:
-        """Return the features of a kernel on rows of this length."""
+        """Return the features of a kernel for rows of this length."""
         assert isinstance(kernel, Polynomial)
         size = kernel.n_features(n_columns)
         drawn = np.random.default_rng(0).standard_normal((int(OVER * size) + 1, n_columns))
@@ -257,18 +257,18 @@ class PolynomialFeatures:
 
 
 def pays(kernel: Kernel, n_rows: int, n_columns: int) -> bool:
-    """Return whether the features are at most half as many as rows: working on them is cheaper."""
+    """Return whether features are faster: fewer than half as many as rows."""
     size = kernel.n_features(n_columns)
     return size is not None and 2 * size < n_rows
 
 
 @dataclass
 class LiftProblem(ExactProblem):
-    """The problem of :class:`ExactProblem`, by way of the features."""
+    """Problem of :class:`ExactProblem`, computed from the features of a polynomial kernel."""
 
     @cached_property
     def features(self) -> PolynomialFeatures:
-        """The features."""
+        """The features of the kernel."""
         return PolynomialFeatures.of(self.kernel, self.X.shape[1])
 
     def evaluate(self, z: np.ndarray, gamma: float) -> Point:
@@ -286,7 +286,7 @@ class LiftProblem(ExactProblem):
 
 
 def moment_spectrum(F: np.ndarray) -> Spectrum:
-    """Return the eigenpairs of ``Fᵀ F``, no more of them than F has rows."""
+    """Return the eigenpairs of ``Fᵀ F``, at most as many as F has rows."""
     values, vectors = eigenpairs(F.T @ F)
     return Spectrum(np.maximum(values[::-1], 0)[: len(F)], vectors[:, ::-1][:, : len(F)])
 
@@ -294,7 +294,7 @@ def moment_spectrum(F: np.ndarray) -> Spectrum:
 def row_energy(kernel: Kernel, X: np.ndarray, gamma: float, in_place: bool = True) -> RowEnergy:
     """Learn the row energy of a surface from complete rows, in the cheaper of its two forms.
 
-    ``in_place`` asks for what takes each of these rows out of the model; new rows need it not.
+    ``in_place`` adds what is needed to leave each of these rows out.
     """
     if not pays(kernel, *X.shape):
         return learn(kernel, X, gamma, in_place)
@@ -307,7 +307,7 @@ def row_energy(kernel: Kernel, X: np.ndarray, gamma: float, in_place: bool = Tru
     own = None
     if in_place:
         solved = (F @ R / (values + gamma)) @ R.T
-        # The diagonal of (K + γI)⁻¹; a row that only itself explains leaves nothing but rounding.
+        # The diagonal of γ(K + γI)⁻¹; for a row that only itself explains, it is rounding.
         left = np.maximum(1 - np.sum(F * solved, axis=1), 1e-15)
         own = solved / np.sqrt(left / gamma)[:, None]
     return features.energy(factor, own)

@@ -1,10 +1,10 @@
-"""LADMC's solver: Newton steps along a growing rank of the products of two entries.
+"""Solver of LADMC: Newton steps for the products of two entries, along increasing ranks.
 
-The lift of a row y is y yᵀ, whose scalar product with that of another row is (x·y)²: the polynomial
-kernel of degree two. What the best space of R dimensions leaves unexplained of all lifts is the sum
-of the eigenvalues of the Gram matrix beyond the R largest: a Schatten penalty with p = 2 that skips
-R of them. The iterative algorithm of Ongie et al. (2021) descends on this function by projections;
-Newton steps do so here, each rank beginning where the one before ended.
+The lift of a row y is y yᵀ, and the scalar product of two lifts is (x·y)², the polynomial kernel of
+degree two. The squared distance of all lifts from the best subspace of R dimensions is the sum of
+the eigenvalues of the Gram matrix except for the R largest: a Schatten penalty with p = 2 that
+skips R of them. The algorithm of Ongie et al. (2021) minimizes it by alternating projections; here
+Newton steps do, and each rank is a warm start for the next.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ from polycomplete.solvers.newton import DAMPING, RENEWED, hessian, step
 from polycomplete.solvers.problem import ExactProblem, LiftProblem, pays, row_energy
 
 KERNEL = Polynomial(2, 0.0)
-EXPLAINED = 1e-9  # of the lifts: where less is unexplained, nothing is left to explain
-FINER = 3  # ranks grow by one third of themselves
-STEPS, RESTARTS = 6, 2  # Newton steps and rounds of restarts at a rank
-ROUNDS = 10  # of both at the last rank, at most
-TOL = 1e-3  # converged: a step moves entries by less than this share of a typical one
+EXPLAINED = 1e-9  # if a smaller share of the lifts is unexplained, the path ends
+FINER = 3  # ranks increase by a third each time
+STEPS, RESTARTS = 6, 2  # maximum number of Newton steps, and of rounds of restarts, per rank
+ROUNDS = 10  # maximum number of rounds of both at the last rank
+TOL = 1e-3  # converged when a step moves entries by less than this, relative to a typical entry
 GAMMA = 1.0  # the smoothing does not change a penalty with p = 2
 
 
 @dataclass(frozen=True)
 class UnitRows:
-    """Brings rows to about unit length, so that each counts alike, and adds a constant coordinate.
+    """Scaling of rows to about unit length, with an additional constant coordinate.
 
-    The constant adds linear terms to the products and settles the sign of a row.
+    All rows then have similar weight. The constant adds linear terms to the products and determines
+    the sign of a row.
     """
 
     unit: float
@@ -45,14 +46,14 @@ class UnitRows:
 
     @classmethod
     def fit(cls, X: np.ndarray, mask: np.ndarray, offset: float) -> UnitRows:
-        """Learn the unit from the observed entries, whose squares need not be numbers."""
+        """Learn the unit from the observed entries, whose squares may overflow."""
         largest = float(np.max(np.abs(X[mask]))) or 1.0
         return cls(largest * (float(np.sqrt(np.mean((X[mask] / largest) ** 2))) or 1.0), offset)
 
     def apply(self, X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the rows with zeros for missing entries, what is observed, and their lengths."""
+        """Return the rows with zeros for missing entries, their mask, and their lengths."""
         known, m = np.where(mask, X, 0.0) / self.unit, X.shape[1]
-        # One more entry, of size one, keeps the length of hardly observed rows near the usual.
+        # An additional entry of size one keeps the length of rows with few entries near the usual.
         mean = (np.sum(known**2, axis=1) + 1) / (mask.sum(axis=1) + 1)
         length = np.sqrt(m * (mean + self.offset))[:, None]
         if self.offset > 0:
@@ -63,13 +64,13 @@ class UnitRows:
     def undo(
         self, Y: np.ndarray, length: np.ndarray, X: np.ndarray, mask: np.ndarray
     ) -> np.ndarray:
-        """Return completed rows in the units of X, whose observed entries stay as they are."""
+        """Return completed rows in the units of X, with its observed entries."""
         return np.where(mask, X, Y[:, : X.shape[1]] * length)
 
 
 @dataclass(frozen=True)
 class RankModel:
-    """The space in which the lifts of rows lie: what completes further rows."""
+    """Learned subspace of the lifts, which completes new rows."""
 
     units: UnitRows
     posterior: Posterior
@@ -83,21 +84,21 @@ class RankModel:
 
 @dataclass(eq=False, repr=False)
 class RankPath(PathSolver):
-    """Minimize the part of the lifted rows that R dimensions leave unexplained.
+    """Minimize the distance of the lifted rows from a subspace of R dimensions.
 
     Parameters
     ----------
     rank : "auto" or int, default="auto"
-        The number R of dimensions, or fewer if these leave nothing unexplained. "auto" follows the
-        path of growing ranks with some observed entries hidden.
+        The number R of dimensions, or fewer if these explain everything. "auto" chooses it on
+        held-out entries, along increasing ranks.
     offset : float, default=1.0
-        Squared length of a constant coordinate that each row gets, relative to that of a typical
-        row. 0 for none: for subspaces through the origin, whose lifts then have fewer dimensions.
+        Squared length of an additional constant coordinate, relative to that of a typical row. 0
+        for none: for subspaces through the origin, whose lifts then have fewer dimensions.
     max_memory : float, optional
-        Bytes that may be taken; 60 % of what is free by default. A problem that needs more is
+        Maximum number of bytes; by default 60 % of the free memory. A problem that needs more is
         refused before anything is allocated.
     time_limit : float, optional
-        Seconds after which the run ends with what it has.
+        Seconds after which the run ends with its current result.
     callback : callable, optional
         Called with a :class:`~polycomplete.solvers.Progress` after each step, 1/R in place of the
         smoothing; the run ends when it returns True.
@@ -122,14 +123,14 @@ class RankPath(PathSolver):
 
     @property
     def smoothing(self) -> float | str:  # type: ignore[override]
-        """One over the rank, or "auto"."""
+        """The inverse of the rank, or "auto"."""
         return self.rank if isinstance(self.rank, str) else 1 / self.rank
 
     def check(self) -> None:
-        """Raise where a parameter is wrong."""
+        """Raise if a parameter is not an allowed value."""
         check_numbers(self, "offset", zero=True)
         if self.rank != "auto" and not (isinstance(self.rank, Integral) and self.rank > 0):
-            raise ValueError(f'rank must be "auto" or a positive whole number, got {self.rank!r}.')
+            raise ValueError(f'rank must be "auto" or a positive integer, got {self.rank!r}.')
         if self.time_limit is not None:
             check_numbers(self, "time_limit", zero=True)
         if self.max_memory is not None:
@@ -138,7 +139,7 @@ class RankPath(PathSolver):
     def solve(
         self, X: np.ndarray, mask: np.ndarray, smoothing: float, init: np.ndarray | None = None
     ) -> tuple[RankModel, Result]:
-        """Complete rows at rank 1/``smoothing``; return the space of the lifts and the result."""
+        """Complete rows at rank 1/``smoothing``; return the model of the lifts and the result."""
         monitor, stop = Monitor(self.time_limit, self.callback), "max_iter"
         run = _Run(self, X, mask, monitor)
         rank = round(1 / smoothing)
@@ -157,9 +158,9 @@ class RankPath(PathSolver):
     def path(
         self, X: np.ndarray, mask: np.ndarray, time_limit: float | None = None
     ) -> Iterator[tuple[float, np.ndarray]]:
-        """Yield one over the rank and the completed rows, for growing ranks.
+        """Yield the inverse of the rank and the completed rows, for increasing ranks.
 
-        The path ends where nothing is left to explain, or early where time runs out.
+        The path ends when everything is explained, or at its time limit.
         """
         run = _Run(self, X, mask, Monitor(time_limit))
         try:
@@ -170,7 +171,7 @@ class RankPath(PathSolver):
 
 
 class _Run:
-    """One run of the solver: where it stands, and its moves."""
+    """State of a run of the solver, and its steps."""
 
     def __init__(self, solver: RankPath, X: np.ndarray, mask: np.ndarray, monitor: Monitor):
         self.monitor, self.rank = monitor, 1
@@ -185,29 +186,30 @@ class _Run:
 
     @property
     def rows(self) -> np.ndarray:
-        """The rows as they stand."""
+        """The current completed rows."""
         return self.problem.unpack(self.at.z)
 
     @property
     def unexplained(self) -> float:
-        """The mean share of the lifts that is left."""
+        """Mean unexplained share of the lifts."""
         return self.at.value(GAMMA) / len(self.problem.X)
 
     def follow(self, last: int) -> Iterator[int]:
-        """Climb from rank to rank up to the last, or to where nothing is left to explain."""
+        """Increase the rank up to the last one, or until everything is explained; yield each."""
         for rank in ranks(last):
             self.rank, self.problem.penalty = rank, Schatten(2.0, Skip(rank))
             self.descend()
             for _ in range(RESTARTS):
                 if not self.restart():
                     break
-            logger.info("%.1f s: rank %d leaves %.1e", self.monitor.seconds, rank, self.unexplained)
+            logger.info("%.1f s: rank %d, unexplained share %.1e",
+                        self.monitor.seconds, rank, self.unexplained)  # fmt: skip
             yield rank
             if self.unexplained < EXPLAINED:
                 return
 
     def descend(self) -> bool:
-        """Take Newton steps; return whether the entries came to rest."""
+        """Take Newton steps; return whether the entries converged."""
         for i in range(STEPS if self.at.z.size else 0):
             here, before = hessian(self.at, GAMMA), self.at
             if i % RENEWED == 0:
@@ -220,7 +222,7 @@ class _Run:
         return not self.at.z.size
 
     def restart(self) -> bool:
-        """Start the worst rows again; keep what lowers the objective, and return whether it did."""
+        """Restart the worst rows; return whether that lowered the objective, else undo it."""
         kept, before, Y = self.at, self.unexplained, self.rows
         least = max(before, EXPLAINED)
         others = replace(self.leave_one_out(), usual=least)
@@ -234,36 +236,37 @@ class _Run:
         return False
 
     def converge(self) -> str:
-        """Stay at the last rank until the entries rest."""
+        """Minimize at the last rank until the entries converge; return the stop reason."""
         for _ in range(ROUNDS):
             if self.descend() and not self.restart():
                 return "converged"
         return "max_iter"
 
     def out_of_sample(self) -> Completion:
-        """Complete each row by a model without it."""
+        """Complete each row by leave-one-out."""
         every = np.arange(len(self.rows))
         return self.leave_one_out().complete(
             self.rows, self.problem.mask, exclude=every, joint=True
         )
 
     def leave_one_out(self) -> Posterior:
-        """Return how each row is completed by the others.
+        """Return the leave-one-out posterior of the rows.
 
-        One row cannot be taken out of the best space of R dimensions, but it can of a ridge. With
-        what is left unexplained as its smoothing, directions beyond these R count little.
+        A row cannot be removed from the best subspace of R dimensions in closed form, but it can
+        from a ridge regression. With the unexplained share as its smoothing, directions beyond
+        these R have little effect.
         """
         gamma = max(self.unexplained, EXPLAINED)
         return self._posterior(row_energy(KERNEL, self.rows, gamma), self.rows)
 
     def model(self, Y: np.ndarray) -> RankModel:
-        """Return what completed rows show of further ones."""
+        """Return the model of new rows, learned from completed rows."""
         at = self.problem.evaluate(self.problem.pack(Y), GAMMA)
         posterior = self._posterior(hessian(at, GAMMA).energy, Y)
         return RankModel(self.units, replace(posterior, packing=EVEN))
 
     def _posterior(self, energy: RowEnergy, Y: np.ndarray) -> Posterior:
-        """Return how rows are completed; without a constant, multiples of rows lend starts too."""
+        """Return the posterior; without a constant, multiples of rows are starts as well."""
         own = None if energy.own is None else np.arange(len(Y))
         usual = max(float(np.median(energy.value(Y, own))), EXPLAINED)
         seen, pool = self.problem.mask, Y
@@ -274,7 +277,7 @@ class _Run:
 
 
 def ranks(last: int) -> list[int]:
-    """Return growing ranks from one to ``last``."""
+    """Return increasing ranks from one to ``last``."""
     found = [1]
     while found[-1] < last:
         found.append(min(last, found[-1] + max(1, found[-1] // FINER)))
@@ -282,10 +285,10 @@ def ranks(last: int) -> list[int]:
 
 
 def largest(seen: np.ndarray) -> int:
-    """Return where the path of ranks ends.
+    """Return the largest rank of the path.
 
-    At half of the rows, so that each direction has two of them, and at as many products as three
-    quarters of the rows have observed at most: with more dimensions than products anything fits.
+    It is at most half the number of rows, so that there are two for each direction, and at most the
+    75 % quantile of the number of observed products: with more dimensions than that, anything fits.
     """
     observed = seen.sum(axis=1)
     products = int(np.quantile(observed * (observed + 1) / 2, 0.75))

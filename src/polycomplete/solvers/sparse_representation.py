@@ -1,25 +1,25 @@
-"""Sparse representation: every row written by few others, for SRMC and subspace clustering.
+"""Sparse representation of each row by a few others, for SRMC and subspace clustering.
 
-Every row x has coefficients c on the atoms D (other rows) that minimize
+The coefficients c of a row x on the atoms D (other rows) minimize
 
     |c|₁ + κ/2 |c|² + λ/2 |x − cD|²
 
-over its observed entries; some coefficients are barred, and where asked they sum to one. The
-squared error and the absolute values take turns (ADMM; Boyd et al. 2011, section 3): a copy z of
-the coefficients carries the squared error and meets the constraints exactly, c the absolute values
-and the ridge, and scaled multipliers pull them together.
+over its observed entries. Some coefficients may be fixed at zero, and their sum may be fixed at
+one. ADMM (Boyd et al. 2011, section 3) alternates between a copy z of the coefficients with the
+squared error and the constraints, which hold exactly, and c with the absolute values and the ridge;
+scaled multipliers make them agree.
 
 Sparse self-representation (Fan & Chow 2017) minimizes the sum over all rows, with the missing
-entries among the unknowns. There an entry also moves for the sake of the rows that use its row as
-an atom, and the sum rewards that: some rows grow long, because long atoms need small coefficients.
-With half of the entries missing, minimizers have a far lower value than the truth at every λ that
-was tried. Here a missing entry answers for the residual of its own row only. It is then what the
-representation of its row predicts, and the coefficients of a row are fitted to its observed
-entries. A solution is an equilibrium: every row is at the minimum of its own part of the sum, given
-the others. With atoms of length one and a constant coordinate the rows cannot run away, and an
-equilibrium exists. No single function falls from round to round; what is watched, and ends a run,
-is how far the entries are from where their rows want them. A round is one step of ADMM, which
-starts from where the last round ended, though entries and atoms have moved since.
+entries among the unknowns. Then an entry also affects the residuals of rows that use its row as an
+atom, and the sum favors long rows, because long atoms need small coefficients. With half of the
+entries missing, minimizers have a far lower value than the truth at every λ that was tried. Here a
+missing entry minimizes the residual of its own row only: it is what the representation of its row
+predicts, and the coefficients of a row are fitted to its observed entries. A solution is an
+equilibrium: every row is at the minimum of its own term of the sum, given the others. With atoms of
+unit length and a constant coordinate, rows cannot diverge, and an equilibrium exists. Since no
+single function decreases from round to round, the convergence criterion is the distance of the
+entries from their predictions. A round is one ADMM step with a warm start from the last round,
+although entries and atoms have moved since.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ from polycomplete.solvers.base import (
 
 Matrix = np.ndarray
 Resolvent = Callable[[Matrix], Matrix]
-#: Rows that are coded together: tiles, or the last rows take another path through BLAS.
+#: Rows that are processed together: whole tiles, so that BLAS treats all rows alike.
 BLOCK = 4 * TILE
-#: Numbers in the systems that are solved together.
+#: Maximum number of entries of the linear systems that are solved together.
 CELLS = 4e6
-#: κ of self-representation: a row is written by several similar rows instead of one of them.
+#: κ of self-representation, which spreads the weight over similar rows.
 RIDGE = 1.0
-#: The smoothing shrinks from the first, at which hardly any row has a representation.
+#: The first smoothing, at which hardly any row has a representation, and the end of the path.
 FIRST, END = 0.5, 1e-7
-#: Rounds at each smoothing but the last.
+#: Number of rounds at each smoothing except the last.
 ROUNDS = 5
 
 
@@ -61,26 +61,25 @@ ROUNDS = 5
 class SelfRepresentation(PathSolver):
     """Complete a matrix so that its rows are sparse combinations of each other.
 
-    The smoothing γ = 1/λ shrinks by halves from 0.5 on, with five rounds at each; a round is a step
-    of the coefficients, then one of the missing entries.
+    The smoothing γ = 1/λ starts at 0.5 and is halved after every five rounds; a round is a step of
+    the coefficients followed by one of the missing entries.
 
     Parameters
     ----------
     smoothing : "auto" or float, default="auto"
-        The last γ, for data that were divided by the length of a typical row: 1/λ of the paper
-        over the mean squared length of the observed part of a row. "auto" chooses it by hiding
-        observed entries.
+        The last γ, for data divided by the length of a typical row: the paper's 1/λ over the mean
+        squared length of the observed part of a row. "auto" chooses it on held-out entries.
     constant : float, default=1.0
-        A constant coordinate that every row gets, relative to the length of a typical row. It
-        draws the sum of a row's coefficients (of the rows as they are) towards one, as for affine
-        surfaces; 0 leaves it out.
+        An additional constant coordinate, relative to the length of a typical row. It draws the sum
+        of a row's coefficients (of rows that are not normalized) towards one, as for affine
+        surfaces; 0 for none.
     max_iter : int, default=100
         Maximum number of rounds at the last smoothing.
     tol : float, default=5e-3
         Converged when the missing entries would move less than this in a round, as a root mean
         square relative to that of the observed entries.
     time_limit : float, optional
-        Seconds after which the run ends with what it has.
+        Seconds after which the run ends with its current result.
     callback : callable, optional
         Called with a :class:`~polycomplete.solvers.Progress` after each round; the run ends when
         it returns True.
@@ -143,7 +142,7 @@ class SelfRepresentation(PathSolver):
     ) -> Iterator[tuple[float, Matrix]]:
         """Yield the smoothing and the completed matrix after each stage, from coarse to fine.
 
-        A path that runs out of time ends early.
+        The path ends early at its time limit.
         """
         run, gamma = _Run(replace(self, time_limit=time_limit, callback=None), X, mask), FIRST
         try:
@@ -155,7 +154,7 @@ class SelfRepresentation(PathSolver):
 
 
 class _Run:
-    """The rows of a run and their coefficients, in units of a typical row."""
+    """State of a run: rows in units of a typical row, and their coefficients."""
 
     def __init__(self, solver: SelfRepresentation, X: Matrix, mask: Matrix):
         n = len(X)
@@ -164,7 +163,7 @@ class _Run:
         total = float(np.linalg.norm(np.where(mask, X, 0))) or 1.0
         longer = float(np.hypot(1, solver.constant))
         self.unit, self.constant = longer * total / np.sqrt(n), solver.constant / longer
-        # The root mean square of the observed entries, by which movements are counted.
+        # The root mean square of the observed entries, the unit of movements.
         self.spread = np.sqrt(n / max(mask.sum(), 1)) / longer
         X = fill(X, mask, "mean") / self.unit
         self.X, self.seen = append_constant(X, mask, self.constant)
@@ -172,12 +171,12 @@ class _Run:
         self.admm = row_wise_admm(n, n)
 
     def atoms(self) -> Matrix:
-        """Return the rows as they are now, brought to length one."""
+        """Return the current rows, normalized."""
         length = np.linalg.norm(self.X, axis=1, keepdims=True)
         return self.X / np.where(length > 0, length, 1.0)
 
     def stage(self, gamma: float, rounds: int, converge: bool = False) -> str:
-        """Take rounds at one smoothing; say why they ended."""
+        """Take rounds at one smoothing; return the stop reason."""
         for _ in range(rounds):
             move, value = self.round(gamma)
             moved = np.linalg.norm(move) / np.sqrt(max(self.free.sum(), 1)) / self.spread
@@ -188,24 +187,24 @@ class _Run:
         return "max_iter"
 
     def round(self, gamma: float) -> tuple[Matrix, float]:
-        """Move the coefficients; return where missing entries want to go, and the objective."""
+        """Update the coefficients; return the step of the missing entries, and the objective."""
         atoms = self.atoms()
         misfit = ObservedMisfit(self.X, self.seen, atoms, 1 / gamma, bar_self=True)
         self.admm.step(misfit.resolvent(self.admm.penalty))
         self.admm.adapt()
-        D = self.admm.copies  # which fit the observed entries better than the codes do
+        D = self.admm.copies  # they fit the observed entries better than the codes
         missed = self.X - D @ atoms
         norm = np.abs(D).sum() + RIDGE / 2 * np.sum(D**2)
         value = norm + np.sum(missed[self.seen] ** 2) / (2 * gamma)
         return np.where(self.free, -missed, 0), float(value)
 
     def completed(self) -> Matrix:
-        """Return the matrix in its own units, the observed entries as given."""
+        """Return the completed matrix in its own units, with the observed entries as given."""
         return np.where(self.mask, self.given, self.unit * self.X[:, : self.mask.shape[1]])
 
 
 def append_constant(X: Matrix, mask: Matrix, constant: float) -> tuple[Matrix, Matrix]:
-    """Append a constant coordinate, always observed; none where it would be 0."""
+    """Append a constant coordinate, which is always observed; none if it is 0."""
     if constant == 0:
         return X, mask
     return np.c_[X, np.full(len(X), constant)], np.c_[mask, np.ones(len(X), dtype=bool)]
@@ -213,9 +212,9 @@ def append_constant(X: Matrix, mask: Matrix, constant: float) -> tuple[Matrix, M
 
 @dataclass(frozen=True)
 class RowDictionary:
-    """Completed training rows as atoms for further rows, in units of a typical row's length.
+    """Completed training rows as atoms for new rows, in units of a typical row's length.
 
-    A constant coordinate comes last, where there is one; ``smoothing`` is γ in that unit.
+    A constant coordinate, if any, is the last one; ``smoothing`` is γ in that unit.
     """
 
     atoms: Matrix
@@ -228,11 +227,11 @@ class RowDictionary:
     def complete(self, X: Matrix, mask: Matrix) -> tuple[Matrix, Matrix]:
         """Complete each row independently by a sparse representation of its observed entries.
 
-        A training row finds itself among the atoms and comes back as fitted, up to the smoothing.
+        A training row is one of the atoms, and returned as fitted, up to the smoothing.
         """
         completed = X.copy()
         for begin in range(0, len(X), BLOCK):
-            # The last block is padded: what a row gets must not depend on how many there are.
+            # The last block is padded: a completion must not depend on the number of rows.
             at = np.arange(begin, begin + BLOCK) % len(X)
             given = np.where(mask[at], X[at], 0) / self.unit
             with blas_threads_for(BLOCK):  # nor on how threads share the rows
@@ -242,17 +241,17 @@ class RowDictionary:
         return completed, np.zeros(len(X), dtype=bool)
 
     def _predict(self, X: Matrix, mask: Matrix) -> Matrix:
-        """Return what sparse representations say of all entries."""
+        """Predict all entries of rows by sparse representations of the observed ones."""
         admm = row_wise_admm(len(X), len(self.atoms))
         admm.run(ObservedMisfit(X, mask, self.atoms, 1 / self.smoothing), self.tol, self.max_iter)
         return admm.copies @ self.atoms
 
 
 class Misfit:
-    """λ/2 |x − zD|² of complete rows, with one dictionary for all or one (in 3-D) for each.
+    """Squared error λ/2 |x − zD|² of complete rows, with one dictionary for all, or one for each.
 
-    ``counted`` are ones for the coefficients that must sum to one, zeros for the others; without it
-    there is no such constraint.
+    ``counted`` is one for coefficients that must sum to one, and zero for others; None for no such
+    constraint.
     """
 
     def __init__(self, X: Matrix, atoms: Matrix, weight: float, counted: Matrix | None = None):
@@ -287,9 +286,9 @@ class Misfit:
 
 @dataclass(frozen=True)
 class ObservedMisfit:
-    """λ/2 |x − zD|² of the observed entries of each row, with one dictionary for all.
+    """Squared error λ/2 |x − zD|² of the observed entries of rows, with one dictionary for all.
 
-    With ``bar_self`` the rows are the atoms' own, in the same order, and none uses its own atom.
+    With ``bar_self``, atom i is row i, and no row may use its own atom.
     """
 
     X: Matrix
@@ -312,7 +311,7 @@ class ObservedMisfit:
         return solve
 
     def _step_tall(self, R: Matrix, penalty: Matrix) -> Matrix:
-        """Solve a system in the columns for each row, where its missing ones stand alone."""
+        """Solve one system in the columns for each row, with missing columns decoupled."""
         m = R.shape[1]
         products, diagonal = self.atoms.T @ self.atoms, np.arange(m)
         found = np.empty_like(R)
@@ -330,7 +329,7 @@ class ObservedMisfit:
         return found @ self.atoms.T
 
     def _step_wide(self, R: Matrix, penalty: Matrix) -> Matrix:
-        """Solve a system in the coefficients, which are fewer than the columns."""
+        """Solve one system in the coefficients for each row, for more columns than atoms."""
         found = np.empty((len(R), len(self.atoms)))
         for i, (r, seen, ridge) in enumerate(zip(R, self.mask, penalty, strict=True)):
             D = self.atoms[:, seen]
@@ -343,10 +342,10 @@ class ObservedMisfit:
 
 @dataclass
 class Admm:
-    """Codes c, copies z, multipliers and penalties (one, or one for each row) of ADMM.
+    """State of ADMM: codes c, copies z, multipliers, and one penalty for all rows or one for each.
 
-    Without ``balance``, the penalty stays as it is, and codes and copies are to agree entry by
-    entry.
+    Without ``balance``, the penalty is constant, and ADMM stops when codes and copies agree in
+    every entry.
     """
 
     shape: tuple[int, int]
@@ -360,7 +359,7 @@ class Admm:
         self.codes, self.copies, self.multiplier = (np.zeros(self.shape) for _ in range(3))
 
     def step(self, solve: Resolvent) -> None:
-        """Let both copies of the coefficients take their turn."""
+        """Update copies, codes and multipliers."""
         relaxation = 1.6 if self.balance else 1.0  # Boyd et al., section 3.4.3: 1.5 to 1.8
         self.copies = solve(self.codes - self.multiplier)
         target = relaxation * self.copies + (1 - relaxation) * self.codes + self.multiplier
@@ -368,7 +367,7 @@ class Admm:
         self.multiplier = target - self.codes
 
     def _shrink(self, target: Matrix) -> Matrix:
-        """Move entries towards zero by 1/ρ, and no further; then by the ridge's share."""
+        """Soft-threshold entries by 1/ρ, then shrink them by the ridge."""
         codes = target - np.clip(target, -1 / self.penalty, 1 / self.penalty)
         codes *= self.penalty / (self.penalty + self.ridge)
         if self.bar_self:
@@ -376,8 +375,8 @@ class Admm:
         return codes
 
     def residuals(self) -> tuple[Matrix, Matrix]:
-        """Return primal and dual residual, relative to the size of what they are residuals of."""
-        if not self.balance:  # the published rule looks at the copies only
+        """Return the relative primal and dual residuals."""
+        if not self.balance:  # the published rule uses the primal residual only
             apart = np.abs(self.copies - self.codes).max(initial=0)
             return np.array([[apart]]), np.zeros((1, 1))
         size = np.maximum(self._norm(self.copies), self._norm(self.codes))
@@ -394,25 +393,24 @@ class Admm:
         return bool(np.any(factor != 1))
 
     def run(self, misfit: Misfit | ObservedMisfit, tol: float, max_iter: int) -> tuple[int, bool]:
-        """Take steps until all rows converge; return how many, and whether they do.
+        """Take steps until all rows converge; return the number of steps, and whether all did.
 
-        With a penalty for each row, a row that has converged keeps its copies: nothing depends on
-        others.
+        With one penalty per row, a row that has converged keeps its copies, so that it does not
+        depend on other rows.
         """
         solve = misfit.resolvent(self.penalty)
-        kept, resting = self.copies, np.zeros((len(self.penalty), 1), dtype=bool)
+        kept, converged = self.copies, np.zeros((len(self.penalty), 1), dtype=bool)
         for iteration in range(1, max_iter + 1):
             self.step(solve)
-            kept = np.where(resting, kept, self.copies) if resting.any() else self.copies
-            resting |= np.maximum(*self.residuals()) < tol
-            if resting.all():
+            kept = np.where(converged, kept, self.copies) if converged.any() else self.copies
+            converged |= np.maximum(*self.residuals()) < tol
+            if converged.all():
                 break
-            # A penalty has time to show what it does; one that changes for ever may keep the
-            # method from converging.
+            # Each penalty is used for ten steps; if it changed forever, ADMM might not converge.
             if self.balance and iteration % 10 == 0 and iteration <= 200 and self.adapt():
                 solve = misfit.resolvent(self.penalty)
         self.copies = kept
-        return iteration, bool(resting.all())
+        return iteration, bool(converged.all())
 
     def _norm(self, A: Matrix) -> Matrix:
         axis = 1 if len(self.penalty) > 1 else None
