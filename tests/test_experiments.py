@@ -5,10 +5,20 @@
 
 import pytest
 
+from experiments import families, labels
+from experiments.methods import make
 from experiments.page import write_page
 from experiments.report import means
 from experiments.store import Store
 from experiments.trials import Experiment, Family, run
+
+
+@pytest.mark.parametrize("published", [families.MOTION_PUBLISHED, labels.PUBLISHED])
+def test_the_settings_of_an_experiment_are_parameters_of_its_methods(published):
+    for method, settings in published.items():
+        params = make(method, 3, published).get_params()
+        assert settings.items() <= params.items()
+        assert params["random_state"] == 3
 
 
 def show(report, results):
