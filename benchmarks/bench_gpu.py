@@ -170,6 +170,8 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     args = parser.parse_args()
+    if not torch.cuda.is_available():
+        parser.error("this needs a GPU and a build of PyTorch for it.")
     watch = Watch()
     tflops = watch.tflops()
     print(f"{watch.name}: matrix product in float64 at {tflops:.1f} TFLOP/s")
