@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.bench_scale import DETERMINED, instance
 from experiments.store import save
 from polycomplete import PMC, AdamPlus, Landmark, metrics
-from polycomplete._devices import find_device
+from polycomplete._devices import any_gpu, find_device
 from polycomplete._resources import Resources
 from polycomplete.rows import Holes
 from polycomplete.rows.posterior import STEPS
@@ -170,7 +170,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, default=Path("out/benchmarks"))
     args = parser.parse_args()
-    if not torch.cuda.is_available():
+    if any_gpu() is None:
         parser.error("this needs a GPU and a build of PyTorch for it.")
     watch = Watch()
     tflops = watch.tflops()
