@@ -18,7 +18,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from polycomplete import RBF, Equal, Schatten, datasets
-from polycomplete.landmarks.problem import FeatureSpectrum, moments, whiten
+from polycomplete.landmarks.landmark_problem import FeatureSpectrum, moments, whiten
 from polycomplete.rows import Holes, RowEnergy, pivots
 
 ROWS, COLUMNS, SHOWN, HOLES = 460, 4, 22, [2, 3]  # that row is shown, with these missing

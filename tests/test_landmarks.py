@@ -25,7 +25,7 @@ from polycomplete import (
 from polycomplete import _resources as resources_module
 from polycomplete._devices import Device
 from polycomplete._resources import Resources
-from polycomplete.landmarks.problem import FeatureSpectrum, moments, whiten
+from polycomplete.landmarks.landmark_problem import FeatureSpectrum, moments, whiten
 from polycomplete.rows import Holes, RowEnergy, learn, settle
 from polycomplete.rows import steps as steps_module
 from polycomplete.solvers.problem import ExactProblem
@@ -70,7 +70,7 @@ def spectrum_of(kernel, L, X, penalty=None, weights=None):
 @every_kernel
 @pytest.mark.parametrize("p", [-0.5, 0.0, 0.5])
 def test_with_all_rows_as_landmarks_the_gradient_is_the_exact_one(monkeypatch, X, kernel, p):
-    monkeypatch.setattr("polycomplete.landmarks.problem.DROP", -1.0)
+    monkeypatch.setattr("polycomplete.landmarks.landmark_problem.DROP", -1.0)
     gamma, penalty = 1e-4, Schatten(p, Equal())
     exact = ExactProblem(X, np.zeros(X.shape, dtype=bool), kernel, penalty)
     _, slope = exact.value_and_gradient(X.ravel(), len(X) * gamma)
@@ -81,7 +81,7 @@ def test_with_all_rows_as_landmarks_the_gradient_is_the_exact_one(monkeypatch, X
 
 @every_kernel
 def test_the_energy_is_that_of_its_formula(monkeypatch, X, kernel):
-    monkeypatch.setattr("polycomplete.landmarks.problem.DROP", -1.0)
+    monkeypatch.setattr("polycomplete.landmarks.landmark_problem.DROP", -1.0)
     L, gamma, a = X[::4], 1e-3, np.linspace(1, 2, len(X))
     phi = kernel.gram(X, L) @ whiten(kernel, L).turn
     values, U = np.linalg.eigh((phi * a[:, None]).T @ phi / a.sum())

@@ -27,7 +27,7 @@ def nuclear_norm(X):
 
 def start(X, mask):
     """Return a run of the augmented Lagrangian before its first iteration."""
-    run = low_rank._Run(X, mask, Monitor())
+    run = low_rank.LowRankRun(X, mask, Monitor())
     run.by = run.largest / 5
     return run
 

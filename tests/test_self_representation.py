@@ -16,7 +16,7 @@ from polycomplete.solvers.sparse_representation import (
     ObservedMisfit,
     RowDictionary,
     SelfRepresentation,
-    _Run,
+    SelfRepresentationRun,
     append_constant,
 )
 from tests.naive import solved
@@ -132,7 +132,7 @@ def test_at_a_tight_tolerance_every_row_is_at_the_minimum_of_its_own_objective(v
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_the_objective_of_a_round_is_the_sum_of_the_rows_on_observed_entries(variant):
     X, mask = noisy()
-    run = _Run(SelfRepresentation(**variant), X, mask)
+    run = SelfRepresentationRun(SelfRepresentation(**variant), X, mask)
     for _ in range(3):
         rows, atoms = run.X, run.atoms()
         move, value = run.round(0.05)
@@ -157,7 +157,7 @@ def test_a_curve_is_completed(seed):
 def test_converged_means_that_entries_want_to_move_less_than_the_tolerance(monkeypatch):
     X, mask = noisy()
     unit = np.sqrt(np.mean(X[mask] ** 2))
-    wanted, once = [], _Run.round
+    wanted, once = [], SelfRepresentationRun.round
 
     def watch(self, gamma):
         move, value = once(self, gamma)
@@ -165,7 +165,7 @@ def test_converged_means_that_entries_want_to_move_less_than_the_tolerance(monke
         wanted.append((gamma, np.sqrt(np.mean(entries**2)) / unit))
         return move, value
 
-    monkeypatch.setattr(_Run, "round", watch)
+    monkeypatch.setattr(SelfRepresentationRun, "round", watch)
     result = solved(SelfRepresentation(0.1, tol=1e-4, max_iter=500), X, mask)[1]
     last = [moved for gamma, moved in wanted if gamma == 0.1]
     assert result.stop == "converged"

@@ -23,7 +23,7 @@ from polycomplete import (
 )
 from polycomplete._devices import find_device
 from polycomplete._resources import Resources
-from polycomplete.landmarks.problem import FeatureSpectrum, moments, whiten
+from polycomplete.landmarks.landmark_problem import FeatureSpectrum, moments, whiten
 from polycomplete.rows import Posterior, pivots, spreads
 from polycomplete.solvers.problem import ExactProblem, LiftProblem
 

@@ -22,7 +22,7 @@ from polycomplete.model_selection import HeldOut
 from polycomplete.persistence import Savable
 from polycomplete.sampling import training_rows
 from polycomplete.scaling import column_spread, is_constant
-from polycomplete.surface import Fitted, Method
+from polycomplete.surface import Fitted, MatrixMethod
 
 if TYPE_CHECKING:
     from polycomplete.report import Report
@@ -151,7 +151,7 @@ class BaseCompleter(Reported, OneToOneFeatureMixin, TransformerMixin, BaseEstima
     def _check_params(self) -> None:
         """Raise if a parameter of the method is invalid, even if there is nothing to fit."""
 
-    def _method(self, shape: tuple[int, int], seed: int) -> Method:
+    def _method(self, shape: tuple[int, int], seed: int) -> MatrixMethod:
         """Return what fits a matrix of this shape."""
         raise NotImplementedError
 

@@ -34,7 +34,7 @@ class Model(Protocol):
         """Return a tuple that starts with the completed rows."""
 
 
-class Method(Protocol):
+class MatrixMethod(Protocol):
     """Method that an estimator fits: a :class:`Surface`, or one with its own solver."""
 
     def fit(self, X: np.ndarray, mask: np.ndarray) -> Fitted:

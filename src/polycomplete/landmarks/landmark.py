@@ -20,7 +20,7 @@ from polycomplete._devices import Array, median
 from polycomplete._messages import check_numbers
 from polycomplete._resources import Resources
 from polycomplete.kernels import Kernel
-from polycomplete.landmarks.problem import JUDGE, LandmarkProblem
+from polycomplete.landmarks.landmark_problem import JUDGE, LandmarkProblem
 from polycomplete.penalties import Schatten
 from polycomplete.rows import (
     FOLDS,

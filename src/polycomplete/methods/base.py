@@ -13,7 +13,7 @@ from polycomplete.model_selection import Search
 from polycomplete.rows import Completion
 from polycomplete.scaling import ColumnScaler, refuse_unsquarable
 from polycomplete.solvers.base import PathSolver, with_time_left
-from polycomplete.surface import Fitted, Method, Model
+from polycomplete.surface import Fitted, MatrixMethod, Model
 
 __all__ = ["PathCompleter", "Scaled"]
 
@@ -120,5 +120,5 @@ class PathCompleter(BaseCompleter):
         ColumnScaler.fit(np.ones((1, 1)), np.ones((1, 1), dtype=bool), self.scale)
         self._solver((1, 1), 0).check()
 
-    def _method(self, shape: tuple[int, int], seed: int) -> Method:
+    def _method(self, shape: tuple[int, int], seed: int) -> MatrixMethod:
         return PathMethod(self._solver(shape, seed), self.scale, seed, self._groups)

@@ -160,7 +160,7 @@ class KernelFactorization(Solver["AtomProblem"]):
         """Yield β and the completed rows after each factor of ten of the warm-up."""
         quick = copy(self)
         quick.time_limit, quick.callback = time_limit, None
-        run, grid = _Run(quick, problem), stages(1.0, self.path_end)
+        run, grid = AtomRun(quick, problem), stages(1.0, self.path_end)
         try:
             for beta in run.sweeps(run.warm_up(1.0, self.path_end)):
                 if beta <= grid[0] * (1 + 1e-9):
@@ -176,7 +176,7 @@ class KernelFactorization(Solver["AtomProblem"]):
         ``init`` is a completion found near that β: a warm start, which needs fewer sweeps. If the
         problem already has atoms, only the descent follows, starting from them.
         """
-        run, beta = _Run(self, problem, init), max(smoothing, LEAST)
+        run, beta = AtomRun(self, problem, init), max(smoothing, LEAST)
         try:
             if problem.atoms is None:
                 beta = run.begin(beta, WARM if init is not None else np.inf)
@@ -301,7 +301,7 @@ def precondition_jointly(
     return Preconditioner([*rows.places, by_column], [*rows.C, C])
 
 
-class _Run:
+class AtomRun:
     """State of a factorization, and its steps."""
 
     def __init__(

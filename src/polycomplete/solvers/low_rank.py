@@ -78,7 +78,7 @@ class AugmentedLagrangian(PathSolver):
         init: np.ndarray | None = None,
     ) -> tuple[LinearModel, Result]:
         """Return the linear model of the rows and the result."""
-        run = _Run(X, mask, Monitor(self.time_limit, self.callback))
+        run = LowRankRun(X, mask, Monitor(self.time_limit, self.callback))
         run.by, stop = run.largest / 5, "max_iter"
         try:
             for count in range(1, self.max_iter + 1):
@@ -151,7 +151,7 @@ class SoftImpute(PathSolver):
         self, X: np.ndarray, mask: np.ndarray, smoothing: float, init: np.ndarray | None = None
     ) -> tuple[LinearModel, Result]:
         """Return the linear model of the rows at a threshold, and the result."""
-        run, stop = _Run(X, mask, Monitor(self.time_limit, self.callback)), "converged"
+        run, stop = LowRankRun(X, mask, Monitor(self.time_limit, self.callback)), "converged"
         try:
             for share in stages(1 / FACTOR, smoothing, FACTOR):
                 stop = "converged" if self._stage(run, share) else "max_iter"
@@ -167,7 +167,7 @@ class SoftImpute(PathSolver):
         The path ends early at its time limit.
         """
         rough = replace(self, tol=10 * self.tol, max_iter=max(1, self.max_iter // 10))
-        run, share = _Run(X, mask, Monitor(time_limit)), 1.0
+        run, share = LowRankRun(X, mask, Monitor(time_limit)), 1.0
         try:
             for share in stages(1 / FACTOR, END, FACTOR):
                 rough._stage(run, share)
@@ -175,7 +175,7 @@ class SoftImpute(PathSolver):
         except Stopped:
             yield share, run.low
 
-    def _stage(self, run: _Run, share: float) -> bool:
+    def _stage(self, run: LowRankRun, share: float) -> bool:
         """Minimize at one threshold; return whether L converged."""
         run.by = share * run.largest
         for _ in range(self.max_iter):
@@ -189,7 +189,7 @@ class SoftImpute(PathSolver):
         return False
 
 
-class _Run:
+class LowRankRun:
     """Low-rank matrix L, its threshold, and the multipliers of ADMM, scaled by the threshold."""
 
     def __init__(self, X: np.ndarray, mask: np.ndarray, monitor: Monitor):

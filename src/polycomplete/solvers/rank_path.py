@@ -141,7 +141,7 @@ class RankPath(PathSolver):
     ) -> tuple[RankModel, Result]:
         """Complete rows at rank 1/``smoothing``; return the model of the lifts and the result."""
         monitor, stop = Monitor(self.time_limit, self.callback), "max_iter"
-        run = _Run(self, X, mask, monitor)
+        run = RankRun(self, X, mask, monitor)
         rank = round(1 / smoothing)
         if isinstance(self.rank, str):
             rank = min(rank, largest(run.problem.mask))
@@ -162,7 +162,7 @@ class RankPath(PathSolver):
 
         The path ends when everything is explained, or at its time limit.
         """
-        run = _Run(self, X, mask, Monitor(time_limit))
+        run = RankRun(self, X, mask, Monitor(time_limit))
         try:
             for rank in run.follow(largest(run.problem.mask)):
                 yield 1 / rank, run.units.undo(run.rows, run.length, X, mask)
@@ -170,7 +170,7 @@ class RankPath(PathSolver):
             yield 1 / run.rank, run.units.undo(run.rows, run.length, X, mask)
 
 
-class _Run:
+class RankRun:
     """State of a run of the solver, and its steps."""
 
     def __init__(self, solver: RankPath, X: np.ndarray, mask: np.ndarray, monitor: Monitor):

@@ -126,7 +126,7 @@ class SelfRepresentation(PathSolver):
         self, X: Matrix, mask: Matrix, smoothing: float, init: Matrix | None = None
     ) -> tuple[RowDictionary, Result]:
         """Return the dictionary of completed rows and the result."""
-        run, stop = _Run(self, X, mask), "converged"
+        run, stop = SelfRepresentationRun(self, X, mask), "converged"
         try:
             for gamma in stages(FIRST, smoothing, 2.0) if run.free.any() else []:
                 last = gamma == smoothing
@@ -144,7 +144,10 @@ class SelfRepresentation(PathSolver):
 
         The path ends early at its time limit.
         """
-        run, gamma = _Run(replace(self, time_limit=time_limit, callback=None), X, mask), FIRST
+        run, gamma = (
+            SelfRepresentationRun(replace(self, time_limit=time_limit, callback=None), X, mask),
+            FIRST,
+        )
         try:
             for gamma in stages(FIRST, END, 2.0):
                 run.stage(gamma, ROUNDS)
@@ -153,7 +156,7 @@ class SelfRepresentation(PathSolver):
             yield gamma, run.completed()
 
 
-class _Run:
+class SelfRepresentationRun:
     """State of a run: rows in units of a typical row, and their coefficients."""
 
     def __init__(self, solver: SelfRepresentation, X: Matrix, mask: Matrix):

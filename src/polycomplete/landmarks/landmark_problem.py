@@ -86,7 +86,7 @@ class FeatureSpectrum:
     --------
     >>> import numpy as np
     >>> from polycomplete.kernels import RBF
-    >>> from polycomplete.landmarks.problem import moments, whiten
+    >>> from polycomplete.landmarks.landmark_problem import moments, whiten
     >>> t = np.linspace(0, 1, 50)
     >>> arc = np.c_[t, t**2]
     >>> features = whiten(RBF(width=2.0), arc[::5])
