@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -161,7 +162,9 @@ def test_an_interrupt_in_the_middle_leaves_nothing(folder):
     frame = pl.DataFrame(rows, schema=names).with_columns(nothing=pl.lit(None, pl.Float64))
     frame.fill_nan(None).write_parquet(folder / "large.parquet")
     command = [PROGRAM, "complete", "large.parquet", "--method", "srmc"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    # Jobs in the background ignore interrupts, and so would the program.
+    usual = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=usual) as process:
         # The note comes when the table is read and the work begins.
         assert process.stderr.readline().startswith("note: column 'nothing' has no value at all")
         process.send_signal(signal.SIGINT)
