@@ -136,4 +136,4 @@ def test_deviations_are_calibrated_on_held_out_entries():
 
     factor, held = Selection(None, 1e-2, trials=[trial]).calibrate(X, reading)
     np.testing.assert_allclose(held.completed - held.truth, 0.1)
-    assert factor == pytest.approx(0.1 / 1.96, rel=1e-4)
+    assert factor == pytest.approx(0.1 / 1.64485, rel=1e-4)

@@ -39,7 +39,7 @@ WELL = 0.05
 #: Data are noisy if the lowest error is above this.
 ROUGH = 0.3
 #: Coverage at which deviations are calibrated.
-COVERED = 0.95
+COVERED = 0.9
 #: Quantile of the errors that a few stuck rows do not affect.
 MOST = 0.8
 #: Maximum share of diverged rows to ignore.
@@ -238,7 +238,7 @@ def choice_of(errors: dict[float, float], mosts: dict[float, float] | None = Non
 
 
 def calibration(errors: np.ndarray, deviations: np.ndarray) -> float:
-    """Return the factor for deviations by which 95 % of the errors are within 1.96 of them.
+    """Return the factor for deviations by which 90 % of the errors are within 1.645 of them.
 
     Errors have heavier tails than a Gaussian: then more than 68 % are within one deviation.
     """
