@@ -15,7 +15,7 @@ from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polycomplete._devices import name_of
-from polycomplete._messages import FarCellError, showing, warn_dropped, warn_unconverged
+from polycomplete._messages import FarCellError, showing, warn, warn_unconverged
 from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
 from polycomplete.kernels import RBF
 from polycomplete.model_selection import HeldOut
@@ -360,7 +360,9 @@ class BaseCompleter(Reported, OneToOneFeatureMixin, TransformerMixin, BaseEstima
         varies = np.flatnonzero(seen)
         self._columns = varies[~is_constant(matrix[:, varies], mask[:, varies])]
         if len(self._kept) < len(seen):
-            warn_dropped([str(name) for name in super().get_feature_names_out()[~seen]])
+            names = ", ".join(map(str, super().get_feature_names_out()[~seen]))
+            message = f"Columns {names} have no observed entry and are dropped; "
+            warn(message + "keep_empty_features=True keeps them as zeros.", UserWarning)
         if self.add_indicator:
             holes = np.where(mask.all(axis=0), 0.0, np.nan)
             self.indicator_ = MissingIndicator(error_on_new=False).fit(holes[None])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ from polycomplete.tables.codecs import Category
 from polycomplete.transduction.base import BaseTransducer, known_entries, refuse
 
 
+@dataclass(eq=False, repr=False)
 class TransductiveClassifier(ClassifierMixin, BaseTransducer):
     """Classify rows with missing features by completing [features, indicators of the labels].
 
@@ -103,23 +105,7 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
     array([0, 2])
     """
 
-    _codec: Category
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        label_weight: float | str = "auto",
-        unlabeled: Any = "auto",
-        n_members: int | str = "auto",
-        learn_from: str = "auto",
-        max_samples: int = 3000,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            estimator, label_weight, n_members, learn_from, max_samples, random_state, verbose
-        )
-        self.unlabeled = unlabeled
+    unlabeled: Any = "auto"
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from all rows, and find the missing labels.
