@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-import numpy as np
-
 from polycomplete.kernels import Kernel, Polynomial
 from polycomplete.methods.completer import Completer
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip, Weights
@@ -39,14 +37,14 @@ class NLMC(Completer):
         :class:`~polycomplete.Exact`, :class:`~polycomplete.Landmark`, or the paper's
         :class:`~polycomplete.AdamPlus`. By default ``Exact()`` up to 400 rows and with
         ``noise``, else ``Landmark()``.
-    missing_values : float, default=nan
-        Number that marks a missing entry, besides NaN and None.
-    add_indicator, keep_empty_features : bool, default=False
-        Append indicators of missing entries; keep columns without observed entries, as zeros.
     n_jobs : int, default=-1
         Number of cores; −1 uses all of them. The result does not depend on it.
     device : {"cpu", "cuda", "auto"}, default=None
         Where rows are completed, and ``Exact`` computes its objective; None for where X lies.
+    missing_values : float, default=nan
+        Number that marks a missing entry, besides NaN and None.
+    add_indicator, keep_empty_features : bool, default=False
+        Append indicators of missing entries; keep columns without observed entries, as zeros.
     random_state : int, RandomState or None, default=None
         Seed of the choice of held-out entries.
     verbose : int, default=0
@@ -101,13 +99,8 @@ class NLMC(Completer):
     smoothing: float | str = "auto"
     noise: float | None = None
     solver: Solver | None = None
-    missing_values: float = np.nan
-    add_indicator: bool = False
-    keep_empty_features: bool = False
     n_jobs: int = -1
     device: str | None = None
-    random_state: int | np.random.RandomState | None = None
-    verbose: int = 0
 
     def _penalty(self, solver: Solver) -> Schatten:
         return Schatten(_power(self.p, solver), Equal())
@@ -149,14 +142,14 @@ class PMC(Completer):
         :class:`~polycomplete.Exact`, :class:`~polycomplete.Landmark`, or the paper's
         :class:`~polycomplete.AdamPlus`. By default ``Exact()`` up to 400 rows and with
         ``noise``, else ``Landmark()``.
-    missing_values : float, default=nan
-        Number that marks a missing entry, besides NaN and None.
-    add_indicator, keep_empty_features : bool, default=False
-        Append indicators of missing entries; keep columns without observed entries, as zeros.
     n_jobs : int, default=-1
         Number of cores; −1 uses all of them. The result does not depend on it.
     device : {"cpu", "cuda", "auto"}, default=None
         Where rows are completed, and ``Exact`` computes its objective; None for where X lies.
+    missing_values : float, default=nan
+        Number that marks a missing entry, besides NaN and None.
+    add_indicator, keep_empty_features : bool, default=False
+        Append indicators of missing entries; keep columns without observed entries, as zeros.
     random_state : int, RandomState or None, default=None
         Seed of the choice of held-out entries.
     verbose : int, default=0
@@ -214,13 +207,8 @@ class PMC(Completer):
     smoothing: float | str = "auto"
     noise: float | None = None
     solver: Solver | None = None
-    missing_values: float = np.nan
-    add_indicator: bool = False
-    keep_empty_features: bool = False
     n_jobs: int = -1
     device: str | None = None
-    random_state: int | np.random.RandomState | None = None
-    verbose: int = 0
 
     def _penalty(self, solver: Solver) -> Schatten:
         return Schatten(_power(self.p, solver), self._weights())
@@ -265,14 +253,14 @@ class VMC(Completer):
     solver : Solver, default=None
         :class:`~polycomplete.Exact`, :class:`~polycomplete.Landmark`, or the paper's
         :class:`~polycomplete.AdamPlus`. By default ``Exact(blend=False)``.
-    missing_values : float, default=nan
-        Number that marks a missing entry, besides NaN and None.
-    add_indicator, keep_empty_features : bool, default=False
-        Append indicators of missing entries; keep columns without observed entries, as zeros.
     n_jobs : int, default=-1
         Number of cores; −1 uses all of them. The result does not depend on it.
     device : {"cpu", "cuda", "auto"}, default=None
         Where rows are completed, and ``Exact`` computes its objective; None for where X lies.
+    missing_values : float, default=nan
+        Number that marks a missing entry, besides NaN and None.
+    add_indicator, keep_empty_features : bool, default=False
+        Append indicators of missing entries; keep columns without observed entries, as zeros.
     random_state : int, RandomState or None, default=None
         Seed of the choice of held-out entries.
     verbose : int, default=0
@@ -329,13 +317,8 @@ class VMC(Completer):
     smoothing: float | str = "auto"
     noise: float | None = None
     solver: Solver | None = None
-    missing_values: float = np.nan
-    add_indicator: bool = False
-    keep_empty_features: bool = False
     n_jobs: int = -1
     device: str | None = None
-    random_state: int | np.random.RandomState | None = None
-    verbose: int = 0
 
     def _kernel(self) -> Kernel:
         return Polynomial(self.degree, self.offset, relative=True)
