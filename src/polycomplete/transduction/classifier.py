@@ -151,7 +151,7 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         return np.asarray(self._codec.probabilities(block))
 
     def _decode(self, block: np.ndarray) -> np.ndarray:
-        return np.asarray(self.classes_[self._codec.gather(block)])
+        return np.asarray(self.classes_[super()._decode(block)])
 
     def _errors(self, block: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         """Return deviance residuals of calibrated probabilities.

@@ -103,12 +103,6 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
             self.transduction_ = np.where(np.isnan(numbers), self._decode(block), numbers)
             return self
 
-    def _decode(self, block: np.ndarray) -> np.ndarray:
-        return self._codec.gather(block)
-
-    def _errors(self, block: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        return np.abs(block - self._codec.spread(numbers))[:, 0]
-
 
 def known_numbers(y: Any) -> np.ndarray:
     """Return a numeric target as floats, NaN where missing."""
