@@ -296,8 +296,7 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
             message = f"Columns without any present cell stay as they are: {', '.join(empty)}."
             warn(message, UserWarning)
         self.n_features_in_ = len(self.schema_)
-        if hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_  # of an earlier fit
+        vars(self).pop("feature_names_in_", None)  # of an earlier fit
         if all(isinstance(name, str) for name in frame.columns):
             self.feature_names_in_: np.ndarray = np.array(frame.columns, dtype=object)
 
@@ -456,8 +455,7 @@ def listed(names: Any) -> list[Any]:
 def _check_names(setting: str, given: Any, known: list[Any]) -> None:
     """Raise if a setting (names, or a mapping from them) names a column that does not exist."""
     names = listed(given) if setting == "passthrough" or isinstance(given, Mapping) else []
-    odd = [name for name in names if name not in known]
-    if odd:
+    if odd := [name for name in names if name not in known]:
         shown = ", ".join(map(repr, known[:10])) + (", …" if len(known) > 10 else "")
         raise ValueError(
             f"{setting} names column {odd[0]!r}, which the table does not have; its columns "

@@ -41,8 +41,8 @@ logger = logging.getLogger("polycomplete")
 WEIGHTS, WIDTHS = (1.0, 0.3, 3.0, 0.1), (1.0, 2.0)
 #: Observed entries to choose by, and the minimum number of rows.
 ENTRIES, FEWEST = 12_000, 500
-#: Known targets, and the observed share of their features, that suffice to learn from them alone.
-LABELED, CLEAR = 200, 0.75
+#: Observed share of the features of many labeled rows that suffices to learn from them alone.
+CLEAR = 0.75
 #: Minimum number of entries for several processes; maximum for more than one member.
 LONG, LARGE = 5000, 100_000
 
@@ -242,7 +242,7 @@ class BaseTransducer(Savable, BaseEstimator):
         """
         if self.learn_from != "auto":
             return self.learn_from == "labeled"
-        enough = len(mask) >= LABELED and mask.mean() >= CLEAR
+        enough = len(mask) > MANY and mask.mean() >= CLEAR
         return bool(enough and isinstance(estimator, BlockCompleter))
 
     def _groups(self, numbers: np.ndarray) -> np.ndarray:

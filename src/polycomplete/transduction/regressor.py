@@ -35,7 +35,7 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
         held-out numbers cannot tell from it. "auto" is 3, or 1 if X has 100 000 entries or more.
     learn_from : {"auto", "all", "labeled"}, default="auto"
         The rows that the surface is learned from. "labeled" uses those whose number is known, and
-        the others are completed one by one. "auto" does so if there are at least 200 of them with
+        the others are completed one by one. "auto" does so if there are more than 400 of them with
         at least three quarters of their features observed, and otherwise uses all rows.
     max_samples : int, default=3000
         The maximum number of rows that the surface is learned from, with priority for labeled
