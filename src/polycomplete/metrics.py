@@ -69,12 +69,8 @@ def rae(
 
     Parameters
     ----------
-    X_true, X_completed : array-like, shape (n, m)
-        The truth, NaN where unknown, and the completed matrix.
-    mask : array-like of bool, shape (n, m)
-        True where an entry was observed.
-    min_observed : int, default=0
-        Minimum number of observed entries of the rows to compare.
+    X_true, X_completed, mask, min_observed : array-like, array-like, array-like of bool, int
+        As in :func:`rse`.
 
     Returns
     -------
@@ -101,12 +97,8 @@ def nrmse(
 
     Parameters
     ----------
-    X_true, X_completed : array-like, shape (n, m)
-        The truth, NaN where unknown, and the completed matrix.
-    mask : array-like of bool, shape (n, m)
-        True where an entry was observed.
-    min_observed : int, default=0
-        Minimum number of observed entries of the rows to compare.
+    X_true, X_completed, mask, min_observed : array-like, array-like, array-like of bool, int
+        As in :func:`rse`.
 
     Returns
     -------
@@ -142,14 +134,12 @@ def recovered_share(
 
     Parameters
     ----------
-    X_true, X_completed : array-like, shape (n, m)
-        The truth, NaN where unknown, and the completed matrix.
-    mask : array-like of bool, shape (n, m)
-        True where an entry was observed.
+    X_true, X_completed, mask : array-like, shape (n, m)
+        As in :func:`rse`.
     tol : float, default=0.01
         Relative error below which a row is recovered.
     min_observed : int, default=0
-        Minimum number of observed entries of the rows to compare.
+        As in :func:`rse`.
 
     Returns
     -------
