@@ -26,7 +26,7 @@ from sklearn.utils import check_random_state
 from polycomplete._optional import need
 from polycomplete.frames import present, table
 from polycomplete.methods import PMC
-from polycomplete.out_of_core import BlockCompleter, error_context
+from polycomplete.out_of_core import BlockCompleter, error_context, is_fitted
 from polycomplete.sampling import Sample, Sampler
 from polycomplete.surface import SurfaceModel
 from polycomplete.tables import TableCompleter
@@ -320,7 +320,7 @@ def complete_parquet(
     backend, index = (None, known["index_columns"]) if known else ("pyarrow", [])
     with connected(workers, scheduler), _folder_written_whole(Path(target)) as part:
         X = frames.read_parquet(files, dtype_backend=backend, dataset={"partitioning": None})
-        if not hasattr(completer, "n_features_in_"):
+        if not is_fitted(completer):
             completer = fit(clone(completer), X)
         transform(completer, X).to_parquet(
             part,

@@ -16,7 +16,9 @@ from typing import IO, Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import gen_batches
+from sklearn.utils.validation import check_is_fitted
 
 from polycomplete._messages import showing
 from polycomplete._optional import need
@@ -180,6 +182,15 @@ def error_context(place: str) -> Iterator[None]:
         raise kind(f"{place}: {error}") from error
 
 
+def is_fitted(completer: Any) -> bool:
+    """Return whether an estimator is fitted."""
+    try:
+        check_is_fitted(completer)
+    except NotFittedError:
+        return False
+    return True
+
+
 def complete_file(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
@@ -228,7 +239,7 @@ def complete_file(
     if target.suffix.lower() != kind:
         raise ValueError(f"{target} must be a {source.suffix} file, as {source} is.")
     refuse_taken(target, force)
-    fitted = hasattr(completer, "n_features_in_")
+    fitted = is_fitted(completer)
     if not fitted and not hasattr(completer, "fit_blocks"):
         raise TypeError(
             f"{type(completer).__name__} cannot learn from blocks of rows; fit it on rows that fit "
