@@ -296,7 +296,7 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
             message = f"Columns without any present cell stay as they are: {', '.join(empty)}."
             warn(message, UserWarning)
         self.n_features_in_ = len(self.schema_)
-        vars(self).pop("feature_names_in_", None)  # of an earlier fit
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if all(isinstance(name, str) for name in frame.columns):
             self.feature_names_in_: np.ndarray = np.array(frame.columns, dtype=object)
 
