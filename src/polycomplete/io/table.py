@@ -144,6 +144,10 @@ class Table:
             return "row", range(1, len(self.frame) + 1)
         return "line", self.lines
 
+    def missing(self, names: Sequence[str] | None = None) -> int:
+        """Return how many cells are missing, of all columns or of some."""
+        return sum(self.frame[names or self.frame.columns].null_count().row(0))
+
     def text_of(self, name: str) -> Any:
         """Return a column as text, even if it was read as numbers; null where missing."""
         column = self.frame[name]
@@ -286,8 +290,6 @@ def _parsed(plain: Any, decimal: str) -> Any:
 def _marked(given: Any, read: Any) -> dict[str, int]:
     """Return the count of each text of a column that was read as missing."""
     texts = given.filter(read.is_null()).drop_nulls()
-    if not len(texts):
-        return {}
     if texts.dtype == polars().String:
         texts = texts.str.strip_chars()
     counts = texts.alias("text").value_counts(sort=True).rows()
