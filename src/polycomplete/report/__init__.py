@@ -121,7 +121,10 @@ class Report:
 
     def html(self) -> str:
         """Return a self-contained page."""
-        return page_of(self.summary)
+        names = [column["name"] for column in self.summary["columns"]]
+        tiles = self.summary["table"]["tiles"]
+        blocks = block_names(names, len(tiles[0]))
+        return _template().render(report=self.summary, map=missing_map(tiles), blocks=blocks)
 
     def json(self) -> str:
         """Return the summary as JSON."""
@@ -177,13 +180,6 @@ class Report:
         return f"<report of {self.summary['method']} on {size}>"
 
 
-def page_of(summary: dict[str, Any]) -> str:
-    """Return a summary as a page of HTML."""
-    names, tiles = [column["name"] for column in summary["columns"]], summary["table"]["tiles"]
-    drawn, blocks = missing_map(tiles), block_names(names, len(tiles[0]))
-    return _template().render(report=summary, map=drawn, blocks=blocks, most_columns=COLUMNS)
-
-
 @cache
 def _template() -> Any:
     jinja2 = need("jinja2", "report", "The page of a report (not its text or JSON)")
@@ -194,7 +190,7 @@ def _template() -> Any:
     shapes = (*words, steps, isolated, digest)
     environment.filters |= {shape.__name__: shape for shape in shapes}
     own = {name: loader.get_source(environment, f"page.{name}")[0] for name in ("css", "js")}
-    return environment.get_template("page.html", globals=own)
+    return environment.get_template("page.html", globals=own | {"most_columns": COLUMNS})
 
 
 def isolated(text: str) -> str:
