@@ -95,9 +95,9 @@ class Console:
         if text not in self.notes:
             self.note(text)
 
-    def wrote(self, what: str, path: str) -> None:
+    def wrote(self, what: str, path: str | None) -> None:
         """Remember a file that is complete."""
-        if path != "-":
+        if path not in (None, "", "-"):
             self.written[what] = path
 
     def done(self, sentence: str, facts: dict[str, Any]) -> None:

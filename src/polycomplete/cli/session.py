@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -23,26 +24,32 @@ from polycomplete.io.table import SIGNS, UNKNOWN, ReadOptions, Table, without
 MOST_TEXTS = 50
 
 
+@dataclass
 class Session:
-    """What a command reads, uses, says and writes.
+    """What a command reads, uses, says and writes, and the options that commands share.
 
     ``table`` is the table that was read, and ``ids`` are the columns that the user leaves alone.
     """
 
-    table: Table
+    console: Console
+    options: ReadOptions
+    output: str
+    method: str
     ids: list[str]
-
-    def __init__(self, console: Console, options: ReadOptions):
-        self.console, self.options, self.note = console, options, console.note
+    seed: int
+    force: bool
+    table: Table = field(init=False)
 
     # Reading
 
-    def read(self, path: str, ids: Sequence[str] | None = None) -> Table:
+    def read(self, path: str) -> Table:
         """Read a table; note which sheets are left out, and which texts are read as missing."""
         self.table = table = read_table(path, self.options)
         if table.other_sheets:
             others = ", ".join(map(repr, table.other_sheets))
-            self.note(f"sheet {table.sheet!r} is used, and not {others}; --sheet takes another.")
+            self.console.note(
+                f"sheet {table.sheet!r} is used, and not {others}; --sheet takes another."
+            )
         guessed = {  # not named as missing by the user
             text: count
             for text, count in self._read_as_missing().items()
@@ -51,8 +58,8 @@ class Session:
         if guessed:
             cells = ", ".join(f"{text!r} ({count})" for text, count in guessed.items())
             names = [name for name, texts in table.marked.items() if guessed.keys() & texts.keys()]
-            self.note(f"cells read as missing: {cells}; in {first_of(names)}.")
-        self.ids = self.find(ids or ())
+            self.console.note(f"cells read as missing: {cells}; in {first_of(names)}.")
+        self.find(self.ids)
         return table
 
     def done(self, sentence: str, facts: dict[str, Any]) -> None:
@@ -100,17 +107,21 @@ class Session:
         """Return the columns to use, without ids and others; note why not the rest."""
         left, used = {*self.ids, *others}, []
         if "" not in left and _is_index(self.table.frame.to_series(0)):
-            self.note("the first column has no name and numbers the rows; it is left alone.")
+            self.console.note(
+                "the first column has no name and numbers the rows; it is left alone."
+            )
             left.add("")
         for column in self.table.frame:
             if column.name in left:
                 continue
             if why := _why_unusable(column):
-                self.note(f"column {column.name!r} {why}.")
+                self.console.note(f"column {column.name!r} {why}.")
                 continue
             used.append(column.name)
             if _has_commas(column):
-                self.note(f"column {column.name!r} is taken for text; is --decimal , missing?")
+                self.console.note(
+                    f"column {column.name!r} is taken for text; is --decimal , missing?"
+                )
         if not used:
             raise CommandError(f"{self.table.name} has no column that can be completed.")
         return used
@@ -123,7 +134,7 @@ class Session:
             raise CommandError(f"{self.table.name} has no column of numbers.")
         if numbers.width < frame.width:
             odd = [name for name in frame.columns if name not in numbers.columns]
-            self.note(f"columns without numbers are left alone: {first_of(odd)}.")
+            self.console.note(f"columns without numbers are left alone: {first_of(odd)}.")
         return numbers
 
     def rows_with_numbers(self, frame: pl.DataFrame) -> pl.Series:
@@ -136,7 +147,9 @@ class Session:
         if len(empty):
             word, labels = self.rows()
             first = first_of((labels[i] for i in empty), 5)
-            self.note(f"rows without any number get no cluster: {len(empty)} ({word} {first}).")
+            self.console.note(
+                f"rows without any number get no cluster: {len(empty)} ({word} {first})."
+            )
         return observed
 
     def seen(self, names: Sequence[str]) -> pl.DataFrame:
@@ -151,31 +164,31 @@ class Session:
             if stay and column.null_count():
                 texts = column.filter(less.is_null()).drop_nulls().str.strip_chars()
                 words = " or ".join(map(repr, sorted(set(texts))))
-                self.note(
+                self.console.note(
                     f"column {column.name!r}: nothing is completed by {words}; such cells ({stay}) "
                     "stay as they are."
                 )
         return frame.with_columns(known).with_columns(decimal().cast(pl.Float64))
 
-    def sample(self, names: Sequence[str], rows: int, seed: int) -> pl.DataFrame:
+    def sample(self, names: Sequence[str], rows: int) -> pl.DataFrame:
         """Return columns as methods see them, of a large table only some rows."""
         frame = self.seen(names)
         if len(frame) <= rows:
             return frame
-        self.note(f"{rows} of {len(frame)} rows are used, drawn at random (--rows).")
-        return frame[np.sort(np.random.default_rng(seed).choice(len(frame), rows, replace=False))]
+        self.console.note(f"{rows} of {len(frame)} rows are used, drawn at random (--rows).")
+        rng = np.random.default_rng(self.seed)
+        return frame[np.sort(rng.choice(len(frame), rows, replace=False))]
 
     # Writing
 
     def check_output(
-        self, source: str, output: str | None, word: str, *others: str | None,
-        force: bool, model: str | None = None,
-    ) -> str:  # fmt: skip
-        """Return where the table goes; raise if a result could not be written later.
+        self, source: str, word: str, *others: str | None, model: str | None = None
+    ) -> None:
+        """Decide where the table goes; raise if a result could not be written later.
 
         Only the table may replace ``source``, and nothing may replace ``model``.
         """
-        output = output or _beside(source, word)
+        self.output = output = self.output or _beside(source, word)
         if self.console.json and output == "-":
             message = "--json and the table both go to standard output; use -o FILE."
             raise CommandError(message, MISUSED)
@@ -190,32 +203,23 @@ class Session:
                 raise CommandError(message, MISUSED)
             taken |= {_identity(source, 0): read, identity: "the file of another result"}
             if name != "-":
-                refuse_taken(Path(name), force)
-        return output
+                refuse_taken(Path(name), self.force)
 
-    def write(
-        self, made: Table, path: str, force: bool, save: str | None = None, model: bytes = b""
-    ) -> None:
+    def write(self, made: Table, save: str | None = None, model: bytes = b"") -> None:
         """Write a table, and a model if it is saved: both or none, and each whole."""
-        with written_whole(save, force=force) if save else nullcontext() as file:
+        with written_whole(save, force=self.force) if save else nullcontext() as file:
             if file is not None:
                 file.write(model)
                 file.flush()  # fails on a full disk, before the table has its name
-            write_table(made, path, force=force)
-        self.console.wrote("output", path)
-        if save:
-            self.console.wrote("model", save)
+            write_table(made, self.output, force=self.force)
+        self.console.wrote("output", self.output)
+        self.console.wrote("model", save)
 
 
 def first_of(names: Iterable[Any], most: int = 10) -> str:
     """Return the first names with commas between them, and dots if there are more."""
     names = [str(name) for name in names]
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
-
-
-def count_missing(frame: pl.DataFrame) -> int:
-    """Return how many cells are missing."""
-    return sum(frame.null_count().row(0))
 
 
 def _is_index(column: pl.Series) -> bool:
