@@ -60,7 +60,7 @@ def cells_of(column: Any, marker: Any = np.nan, text: bool = False) -> Cells:
         if (dtype.is_numeric() or dtype == nw.Boolean) and not text:
             column = to_matrix(column.alias("x").to_frame())[:, 0]
         else:
-            column = np.array(column.to_list(), dtype=object)
+            column = np.fromiter(column.to_list(), dtype=object, count=len(column))
     marker = marker if isinstance(marker, Real | str) else np.nan
     if not text:
         with suppress(TypeError, ValueError):
