@@ -56,10 +56,9 @@ def to_matrix(X: Any, exact: bool = False) -> np.ndarray:
 
 
 def _floats_of_array(X: Any) -> np.ndarray:
-    lengths = (
-        {len(row) for row in X if hasattr(row, "__len__")} if isinstance(X, list | tuple) else ()
-    )
-    array = np.asarray(X, dtype=object if len(lengths) > 1 else None)
+    rows = X if isinstance(X, list | tuple) else ()
+    ragged = len({len(row) for row in rows if hasattr(row, "__len__")}) > 1
+    array = np.asarray(X, dtype=object if ragged else None)
     if array.dtype in (np.float32, np.float64):
         return array
     if array.dtype.kind in "biuf":

@@ -95,16 +95,14 @@ def _shared(
     return Console(quiet, json, debug), {"options": options, **choices}
 
 
-def _parameters_of(function: Any) -> list[Any]:
-    alone = typer.Typer(add_completion=False)
-    alone.command()(function)
-    return list(typer.main.get_command(alone).params)
+_alone = typer.Typer(add_completion=False)
+_alone.command()(_shared)
 
 
 class Command(TyperCommand):
     """A command with the shared options, a session of them as ``context.obj``, and short errors."""
 
-    shared = _parameters_of(_shared)
+    shared = typer.main.get_command(_alone).params
 
     def __init__(self, *args: Any, **settings: Any):
         super().__init__(*args, **settings)

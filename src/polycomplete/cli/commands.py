@@ -111,7 +111,7 @@ def complete(
     frame = job.seen(job.usable())
     missing = given.missing(frame.columns)
     if not missing:
-        job.console.note("nothing is missing in the columns used; the table is written as it is.")
+        job.note("nothing is missing in the columns used; the table is written as it is.")
     # With nothing missing and nothing to keep, the cheapest method gives the same result.
     method = job.method if missing or save or report else "mean"
     estimator = models.completer_of(method, job.seed)
@@ -322,7 +322,7 @@ def classify(
         where = f"Column {target!r} of {given.name}"
         raise CommandError(f"{where} holds {classes} label; it needs two.")
     if not missing.any():
-        job.console.note(f"column {target!r} has no missing label.")
+        job.note(f"column {target!r} has no missing label.")
     with job.console.working(f"finding {missing.sum()} labels"):
         found, sure = models.find_labels(frame, labels, job.method, job.seed)
     made = given.completed(found.to_frame())

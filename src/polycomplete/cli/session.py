@@ -40,6 +40,10 @@ class Session:
     force: bool
     table: Table = field(init=False)
 
+    def note(self, message: str) -> None:
+        """Say something worth knowing."""
+        self.console.note(message)
+
     # Reading
 
     def read(self, path: str) -> Table:
@@ -47,9 +51,7 @@ class Session:
         self.table = table = read_table(path, self.options)
         if table.other_sheets:
             others = ", ".join(map(repr, table.other_sheets))
-            self.console.note(
-                f"sheet {table.sheet!r} is used, and not {others}; --sheet takes another."
-            )
+            self.note(f"sheet {table.sheet!r} is used, and not {others}; --sheet takes another.")
         guessed = {  # not named as missing by the user
             text: count
             for text, count in self._read_as_missing().items()
@@ -58,7 +60,7 @@ class Session:
         if guessed:
             cells = ", ".join(f"{text!r} ({count})" for text, count in guessed.items())
             names = [name for name, texts in table.marked.items() if guessed.keys() & texts.keys()]
-            self.console.note(f"cells read as missing: {cells}; in {first_of(names)}.")
+            self.note(f"cells read as missing: {cells}; in {first_of(names)}.")
         self.find(self.ids)
         return table
 
@@ -107,21 +109,17 @@ class Session:
         """Return the columns to use, without ids and others; note why not the rest."""
         left, used = {*self.ids, *others}, []
         if "" not in left and _is_index(self.table.frame.to_series(0)):
-            self.console.note(
-                "the first column has no name and numbers the rows; it is left alone."
-            )
+            self.note("the first column has no name and numbers the rows; it is left alone.")
             left.add("")
         for column in self.table.frame:
             if column.name in left:
                 continue
             if why := _why_unusable(column):
-                self.console.note(f"column {column.name!r} {why}.")
+                self.note(f"column {column.name!r} {why}.")
                 continue
             used.append(column.name)
             if _has_commas(column):
-                self.console.note(
-                    f"column {column.name!r} is taken for text; is --decimal , missing?"
-                )
+                self.note(f"column {column.name!r} is taken for text; is --decimal , missing?")
         if not used:
             raise CommandError(f"{self.table.name} has no column that can be completed.")
         return used
@@ -134,7 +132,7 @@ class Session:
             raise CommandError(f"{self.table.name} has no column of numbers.")
         if numbers.width < frame.width:
             odd = [name for name in frame.columns if name not in numbers.columns]
-            self.console.note(f"columns without numbers are left alone: {first_of(odd)}.")
+            self.note(f"columns without numbers are left alone: {first_of(odd)}.")
         return numbers
 
     def rows_with_numbers(self, frame: pl.DataFrame) -> pl.Series:
@@ -147,9 +145,7 @@ class Session:
         if len(empty):
             word, labels = self.rows()
             first = first_of((labels[i] for i in empty), 5)
-            self.console.note(
-                f"rows without any number get no cluster: {len(empty)} ({word} {first})."
-            )
+            self.note(f"rows without any number get no cluster: {len(empty)} ({word} {first}).")
         return observed
 
     def seen(self, names: Sequence[str]) -> pl.DataFrame:
@@ -164,7 +160,7 @@ class Session:
             if stay and column.null_count():
                 texts = column.filter(less.is_null()).drop_nulls().str.strip_chars()
                 words = " or ".join(map(repr, sorted(set(texts))))
-                self.console.note(
+                self.note(
                     f"column {column.name!r}: nothing is completed by {words}; such cells ({stay}) "
                     "stay as they are."
                 )
@@ -175,7 +171,7 @@ class Session:
         frame = self.seen(names)
         if len(frame) <= rows:
             return frame
-        self.console.note(f"{rows} of {len(frame)} rows are used, drawn at random (--rows).")
+        self.note(f"{rows} of {len(frame)} rows are used, drawn at random (--rows).")
         rng = np.random.default_rng(self.seed)
         return frame[np.sort(rng.choice(len(frame), rows, replace=False))]
 

@@ -161,32 +161,10 @@ def read_npz(path: Path, *keys: str) -> Arrays:
 
 
 def read_amc(path: str | os.PathLike[str]) -> Arrays:
-    r"""Read the joint angles of an ``.amc`` file (Acclaim motion capture).
+    """Return the joint angles X (channels × frames) of an ``.amc`` file, and their ``dof_names``.
 
-    Parameters
-    ----------
-    path : path
-        A file with comments (#) and keywords (:), then for each frame a line with its number and a
-        line for each bone with its angles.
-
-    Returns
-    -------
-    dict of ndarray
-        ``X`` (channels × frames) and ``dof_names`` ("root.0", "root.1", ...).
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "toy.amc")
-    ...     _ = path.write_text(":DEGREES\n1\nroot 1 2\nhead 3\n2\nroot 4 5\nhead 6\n")
-    ...     arrays = read_amc(path)
-    >>> arrays["X"]
-    array([[1., 4.],
-           [2., 5.],
-           [3., 6.]])
-    >>> arrays["dof_names"].tolist()
-    ['root.0', 'root.1', 'head.0']
+    It has comments (#) and keywords (:), then for each frame a line with its number and a line for
+    each bone with its angles.
     """
     text = Path(path).read_text(encoding="ascii", errors="replace")
     frames: list[list[tuple[str, float]]] = []
