@@ -17,7 +17,7 @@ import typer
 from typer import Argument, Option
 
 from polycomplete._optional import need
-from polycomplete.cli.console import MISUSED, CommandError
+from polycomplete.cli.console import CommandError, MisuseError
 from polycomplete.io.table import ReadOptions
 
 if TYPE_CHECKING:
@@ -141,20 +141,20 @@ def _refuse(why: str, **options: object) -> None:
     """Raise if options were given that would be ignored."""
     given = [f"--{name}" for name, value in options.items() if value]
     if given:
-        raise CommandError(f"These options {why}: {', '.join(given)}.", MISUSED)
+        raise MisuseError(f"These options {why}: {', '.join(given)}.")
 
 
 def _check_possible(method: str, report: str | None, save: str | None) -> None:
     """Raise now if report or model could not be written later."""
     kind = os.path.splitext(report or "")[1].lower()
     if report and kind not in (".html", ".htm", ".json", ".txt"):
-        raise CommandError(f"{report} must end with .html, .json or .txt.", MISUSED)
+        raise MisuseError(f"{report} must end with .html, .json or .txt.")
     if kind.startswith(".htm"):
         need("jinja2", "report", "The page of a report (not its text or JSON)")
     if save:
         need("skops", "models", "Saving a model")
     if save and method == "forest":
-        raise CommandError("The trees of forest cannot be saved; choose another method.", MISUSED)
+        raise MisuseError("The trees of forest cannot be saved; choose another method.")
 
 
 def _facts(summary: dict[str, Any]) -> dict[str, Any]:

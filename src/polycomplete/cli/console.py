@@ -27,9 +27,13 @@ Step = Callable[..., None]
 class CommandError(Exception):
     """Ends a command with one sentence and an exit code."""
 
-    def __init__(self, message: str, code: int = FAILED):
-        super().__init__(message)
-        self.code = code
+    code = FAILED
+
+
+class MisuseError(CommandError):
+    """The command line is wrong."""
+
+    code = MISUSED
 
 
 def code_of(error: BaseException) -> int:

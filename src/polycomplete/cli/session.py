@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from polars.selectors import decimal
 
-from polycomplete.cli.console import MISUSED, CommandError, Console
+from polycomplete.cli.console import CommandError, Console, MisuseError
 from polycomplete.io import kind_of, read_table, unknown_kind, write_table
 from polycomplete.io.atomic import refuse_taken, written_whole
 from polycomplete.io.table import SIGNS, UNKNOWN, ReadOptions, Table, without
@@ -100,9 +100,8 @@ class Session:
     def check_new(self, name: str | None, option: str) -> None:
         """Raise if the table has a column of that name already, which an option gives."""
         if name in self.table.frame.columns:
-            raise CommandError(
-                f"{self.table.name} has a column {name!r} already; give another name by {option}.",
-                MISUSED,
+            raise MisuseError(
+                f"{self.table.name} has a column {name!r} already; give another name by {option}."
             )
 
     def usable(self, *others: str) -> list[str]:
@@ -186,17 +185,17 @@ class Session:
         """
         self.output = output = self.output or _beside(source, word)
         if self.console.json and output == "-":
-            message = "--json and the table both go to standard output; use -o FILE."
-            raise CommandError(message, MISUSED)
+            raise MisuseError("--json and the table both go to standard output; use -o FILE.")
         if output != "-" and kind_of(output) is None:
-            raise CommandError(str(unknown_kind(output)), MISUSED)
+            raise MisuseError(str(unknown_kind(output)))
         read = "the file that is read"
         taken = {} if model is None else {_identity(model, 0): read}
         for name in (output, *filter(None, others)):
             identity = _identity(name, 1)
             if identity in taken:
-                message = f"{name} is {taken[identity]}; give each result a file of its own."
-                raise CommandError(message, MISUSED)
+                raise MisuseError(
+                    f"{name} is {taken[identity]}; give each result a file of its own."
+                )
             taken |= {_identity(source, 0): read, identity: "the file of another result"}
             if name != "-":
                 refuse_taken(Path(name), self.force)
@@ -271,6 +270,5 @@ def check_outside(name: str, *folders: str) -> None:
     """Raise if a file would go into a folder of tables, or replace another file."""
     for folder in folders:
         if Path(os.path.realpath(name)).is_relative_to(os.path.realpath(folder)):
-            message = f"{name} is among the tables of {folder}; choose another folder."
-            raise CommandError(message, MISUSED)
+            raise MisuseError(f"{name} is among the tables of {folder}; choose another folder.")
     refuse_taken(Path(name), force=False)

@@ -108,7 +108,7 @@ def _dialect(content: bytes, options: ReadOptions, usual: str) -> tuple[Dialect,
         ) from None
     if options.delimiter is not None and len(options.delimiter) != 1:
         raise TableFileError(f"The delimiter must be one character, got {options.delimiter!r}.")
-    encoding, mark = _marked(content, options.encoding)
+    encoding, mark = _encoding_of(content, options.encoding)
     # The decimal separator is hardly the delimiter as well.
     guesses = sorted([usual, ";", "\t", "|", ","], key=lambda one: one == options.decimal)
     found = {}
@@ -121,7 +121,7 @@ def _dialect(content: bytes, options: ReadOptions, usual: str) -> tuple[Dialect,
     return found[options.delimiter or usual]
 
 
-def _marked(content: bytes, encoding: str) -> tuple[str, str]:
+def _encoding_of(content: bytes, encoding: str) -> tuple[str, str]:
     """Return the encoding with its byte order, and the byte order mark."""
     family = codecs.lookup(encoding).name.removesuffix("-sig")
     for one in MARKED:
