@@ -337,10 +337,7 @@ def classify(
 
 
 def cluster(
-    context: typer.Context,
-    table: Source,
-    clusters: Clusters = None,
-    column: Column = "cluster",
+    context: typer.Context, table: Source, clusters: Clusters = None, column: Column = "cluster"
 ) -> None:
     """Cluster the rows of a table by the subspaces on which they lie.
 

@@ -111,14 +111,12 @@ def _dialect(content: bytes, options: ReadOptions, usual: str) -> tuple[Dialect,
     encoding, mark = _encoding_of(content, options.encoding)
     # The decimal separator is hardly the delimiter as well.
     guesses = sorted([usual, ";", "\t", "|", ","], key=lambda one: one == options.decimal)
-    found = {}
-    for one in [options.delimiter] if options.delimiter else guesses:
+    for one in [options.delimiter] if options.delimiter else [*guesses, usual]:
         dialect = Dialect(one, "", encoding, options.decimal, mark=mark)
         width, newline = _first_row(content, dialect)
-        found[one] = replace(dialect, newline=newline), width
         if width > 1:
-            return found[one]
-    return found[options.delimiter or usual]
+            break
+    return replace(dialect, newline=newline), width
 
 
 def _encoding_of(content: bytes, encoding: str) -> tuple[str, str]:
