@@ -32,8 +32,7 @@ from polycomplete import (
     metrics,
 )
 from polycomplete.base import BaseCompleter
-from polycomplete.model_selection import Choice
-from polycomplete.transduction.base import draw_rows, hold_out, indistinct
+from polycomplete.transduction.base import draw_rows, hold_out
 from tests.conftest import COMPLETERS
 
 #: Where the method does not matter.
@@ -142,19 +141,6 @@ def test_settings_that_do_as_well_are_averaged(fitted):
         blocks.append(member.estimator.transform(joint)[:, 4:] / member.weight)
     scores = found._codec.scores(np.mean(blocks, axis=0))
     np.testing.assert_allclose(found.predict_proba(X), found.calibration_.apply(scores))
-
-
-def choice(errors):
-    """Return a choice with these errors of hidden targets, all of one draw."""
-    errors = np.asarray(errors)
-    return Choice(1.0, float(np.mean(errors)), {}, completed={1.0: [errors[:, None]]})
-
-
-def test_what_hidden_targets_cannot_tell_apart_is_within_a_standard_error_of_the_best():
-    best, sign = np.linspace(0.5, 1, 100), np.tile([1, -1], 50)
-    worse, alike = best + 0.3, best + 0.001 + 0.1 * sign
-    assert indistinct([choice(worse), choice(alike), choice(best), choice(best)]) == [2, 3, 1]
-    assert indistinct([choice(worse)]) == [0]
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -88,9 +88,9 @@ class Completer(BlockCompleter):
         The solver used.
     cell_std_ : ndarray of shape (n_samples, n_features)
         Estimated standard deviation of each completed cell, 0 where observed: that of the row's
-        posterior, calibrated so that 90 % of held-out entries are within 1.645 of them. In very wide
-        rows it is the same for all holes, in units of the scaled columns. NaN in columns without
-        any observed entry.
+        posterior, calibrated so that 90 % of held-out entries are within 1.645 of them. In very
+        wide rows it is the same for all holes, in units of the scaled columns. NaN in columns
+        without any observed entry.
     scale_ : str or None
         The scaling used.
     smoothing_ : float

@@ -27,7 +27,7 @@ from polycomplete.frames import find_missing, is_missing, to_matrix
 from polycomplete.kernels import RBF
 from polycomplete.methods import PMC
 from polycomplete.methods.completer import MANY
-from polycomplete.model_selection import ENOUGH, Choice, follow, together
+from polycomplete.model_selection import ENOUGH, Choice, follow, indistinct, together
 from polycomplete.out_of_core import BlockCompleter
 from polycomplete.persistence import Savable
 from polycomplete.scaling import ColumnScaler, is_constant
@@ -137,17 +137,6 @@ class Holdout:
     def _visible(self, member: Member, draw: np.ndarray) -> np.ndarray:
         target = np.arange(self.Z.shape[1]) >= self.Z.shape[1] - member.width
         return np.where(draw[:, None] & target, np.nan, self.Z)
-
-
-def indistinct(choices: list[Choice]) -> list[int]:
-    """Return which choices cannot be told from the best, with the best first.
-
-    Their squared errors are larger by less than one standard error of the difference.
-    """
-    best, *others = np.argsort([choice.error for choice in choices], kind="stable").tolist()
-    losses = [np.concatenate(c.completed[c.smoothing]).ravel() ** 2 for c in choices]
-    more = {each: losses[each] - losses[best] for each in others}
-    return [best, *(e for e, d in more.items() if d.mean() <= d.std() / np.sqrt(len(d)))]
 
 
 def hold_out(groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -306,7 +295,8 @@ class BaseTransducer(Savable, BaseEstimator):
         cases = [(member,) for member in members]
         choices = in_processes(holdout.judge, cases, holdout.Z.size >= LONG)
         most = (1 if size >= LARGE else 3) if self.n_members == "auto" else int(self.n_members)
-        best = indistinct(choices)[:most]
+        losses = {i: choice.off[choice.smoothing] ** 2 for i, choice in enumerate(choices)}
+        best = indistinct(losses)[:most]
         for member, choice in ((members[each], choices[each]) for each in best):
             if choice.smoothing:
                 member.estimator.set_params(smoothing=choice.smoothing)
