@@ -336,16 +336,16 @@ class Posterior:
         x = xp.reshape(xp.take(found.rows, flat, axis=0), shape)
         v = xp.reshape(xp.take(variance, flat, axis=0), shape)
         U = xp.where(table < 0, xp.inf, xp.reshape(xp.take(found.height, flat), table.shape))
+        x[:, 0, :] = xp.take(best, some, axis=0)
         kept = [table[:, 0] >= 0]
         for j in range(1, table.shape[1]):
             new = table[:, j] >= 0
             for i, before in enumerate(kept):
-                same = _near(x[:, j, :], x[:, i, :], v[:, i, :], count) <= 1
-                U[:, i] = xp.where(before & new & same, xp.minimum(U[:, i], U[:, j]), U[:, i])
-                new &= ~(before & same)
+                same = before & new & self._same(x[:, j, :], x[:, i, :], v[:, i, :], count)
+                U[:, i] = xp.where(same, xp.minimum(U[:, i], U[:, j]), U[:, i])
+                new &= ~same
             kept.append(new)
         U = xp.where(xp.stack(kept, axis=1), U, xp.inf)
-        x[:, 0, :] = xp.take(best, some, axis=0)
         V = xp.where(xp.isfinite(U), xp.reshape(xp.take(found.energy, flat), table.shape), xp.inf)
         U, V = ((A - xp.min(A, axis=1)[:, None]) / temperature[:, None] for A in (U, V))
         # The mean of equal numbers may differ in the last bit; observed entries must not change.
@@ -354,6 +354,16 @@ class Posterior:
         # same energy: calibration says nothing about the distance between minima.
         w = _shares(xp.exp(-V * min(self.factor**2, 1.0)))
         return mean, xp.sum(w * (v + (x - mean[:, None, :]) ** 2), axis=1)
+
+    def _same(self, x: Array, y: Array, variance: Array, count: Array) -> Array:
+        """Return which minima x count as y: those within its deviation if that determines the row.
+
+        Otherwise only those where y is, as far as it has converged: the mean of several minima of a
+        noisy surface is closer to the truth than any of them.
+        """
+        xp = array_namespace(x)
+        determined = xp.sum(variance / self.spread**2, axis=1) < DETERMINED**2 * count
+        return _near(x, y, variance, count) <= xp.where(determined, 1.0, GAIN)
 
 
 def _shares(w: Array) -> Array:
