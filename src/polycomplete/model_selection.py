@@ -35,8 +35,6 @@ CAUTIOUS = 1e-2
 NOISY, QUIET = 1.5, 0.5
 #: Data have little noise if the lowest error is below this, in units of a column's spread.
 WELL = 0.05
-#: Data are noisy if the lowest error is above this.
-ROUGH = 0.3
 #: Coverage at which deviations are calibrated.
 COVERED = 0.9
 #: Largest error that counts, in units of a column's spread: how far a diverged row went is chance.
@@ -106,8 +104,8 @@ class Choice:
 
     @property
     def rough(self) -> bool:
-        """Whether noise seems to dominate the error, so that many smoothings are about as good."""
-        return self.error > ROUGH
+        """Whether noise sets the error, so that many smoothings are about as good."""
+        return not _quiet(self.off)
 
 
 class HeldOut(NamedTuple):

@@ -45,7 +45,6 @@ from polycomplete.solvers.base import (
     stages,
 )
 
-GROW = 1.1  # growth of the number of landmarks per sweep
 SETTLED = 0.25  # squared movement, in units of γ, at which the smoothing decreases as planned
 FASTEST = 2.0  # the smoothing decreases at most twice and at least half as fast as planned
 ENTRIES = 25_000  # observed entries in the rows used for choosing
@@ -288,7 +287,7 @@ class SweepRun:
         energy, self.smoothing = spectrum.energy(gamma), smoothing
         self.before = self.X
         self.X, E, self.damping, _ = settle(energy, Y, self.holes, self.damping, run=problem.run)
-        self.count = problem.more(self.count, spectrum, gamma, GROW)
+        self.count = problem.more(self.count, spectrum, gamma)
         self.monitor.note(float(xp.mean(E)), smoothing)
         squared = xp.sum((self.X - self.before) ** 2, axis=1) * problem.kernel.metric(self.X)[0]
         return median(squared) / gamma

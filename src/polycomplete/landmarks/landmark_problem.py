@@ -8,7 +8,7 @@ from functools import cached_property, partial, reduce
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from polycomplete._devices import Array, Device
+from polycomplete._devices import ROUNDING, Array, Device
 from polycomplete._resources import Resources, Run
 from polycomplete.kernels import Kernel
 from polycomplete.penalties import Schatten
@@ -18,7 +18,7 @@ CANDIDATES = 3  # rows drawn per landmark; the landmarks are the pivots among th
 FEWEST, MOST = 100, 400  # initial and maximum number of landmarks
 SPARE = 1.5  # landmarks per direction of the surface
 JUDGE = 1e-5  # smallest smoothing at which restarts are judged
-CUT = 1e-12  # eigenvalues of the landmarks below this share of the largest are rounding
+CUT = 100 * ROUNDING  # eigenvalues of the landmarks below this share of the largest are rounding
 DROP = 0.03  # directions that explain less than this share of a row's component are dropped
 
 
@@ -190,12 +190,12 @@ class LandmarkProblem:
         """Maximum number of landmarks; with wide rows, as many as columns are cheap."""
         return min(len(self.mask), max(MOST, self.mask.shape[1]))
 
-    def more(self, count: int, spectrum: FeatureSpectrum, gamma: float, growth: float) -> int:
+    def more(self, count: int, spectrum: FeatureSpectrum, gamma: float) -> int:
         """Return the next number of landmarks: more if these do not represent the surface."""
         if self.n_landmarks is not None:
             return count
         wanted = int(SPARE * int(spectrum.slopes(gamma).shape[0]))
-        return max(count, min(wanted, self.most, int(np.ceil(growth * count))))
+        return max(count, min(wanted, self.most))
 
     def enough(
         self, X: Array, gamma: float, rng: np.random.Generator, rows: np.ndarray | None = None
@@ -204,7 +204,7 @@ class LandmarkProblem:
         count = min(self.fewest, len(X))
         while True:
             spectrum = self.spectrum(X, count, rng, rows)
-            more = self.more(count, spectrum, gamma, growth=1.5)
+            more = self.more(count, spectrum, gamma)
             if more == count:
                 return spectrum
             count = more

@@ -1,5 +1,6 @@
 """Energy of a row given the other rows, and the completion of rows that follows from it."""
 
+from polycomplete.rows.energy import WIDE as WIDE
 from polycomplete.rows.energy import Quadratic as Quadratic
 from polycomplete.rows.energy import RowEnergy as RowEnergy
 from polycomplete.rows.energy import learn as learn

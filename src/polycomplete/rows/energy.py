@@ -26,7 +26,11 @@ from polycomplete._resources import TILE
 from polycomplete.kernels import Kernel
 
 CACHED = 7.5e5  # bytes of derivatives that are processed at a time
-PRODUCTS = 8  # matrix–vector products in a matrix-free step: CG iterations, gradient, energies
+ITERATIONS = 5  # of conjugate gradients, which give a descent direction even if stopped early
+#: Matrix–vector products in a matrix-free step: those of its iterations, gradient and energies.
+PRODUCTS = ITERATIONS + 3
+#: Rows with more holes than this get no matrix of their own.
+WIDE = 128
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from array_api_compat import array_namespace, device
 
 from polycomplete._devices import ROUNDING, Array, median
 from polycomplete._resources import Run
-from polycomplete.rows.energy import RowEnergy
+from polycomplete.rows.energy import WIDE, RowEnergy
 from polycomplete.rows.steps import EVEN, EVEN_ROWS, PLAIN, Block, Holes, Packing, Prior, settle
 
 STARTS = 10  # number of neighbors to start from
@@ -33,7 +33,6 @@ EASY = 1e-3  # initial damping
 GAIN = 0.01  # smaller differences of the energy, relative to T, are ignored
 PRIOR = 2.0  # width of the prior around the starts, and largest deviation, in spreads
 NARROWEST = 1e-6  # lower bound of a column's spread, relative to the largest spread
-WIDE = 128  # with more holes than this, deviations use the kernel's metric only
 
 
 Curvatures = list[tuple[Block, Array]]

@@ -16,10 +16,9 @@ from array_api_compat import array_namespace, device
 
 from polycomplete._devices import ROUNDING, Array, Device
 from polycomplete._resources import FULL, TILE, Resources, Run
-from polycomplete.rows.energy import RowEnergy
+from polycomplete.rows.energy import ITERATIONS, RowEnergy
 
 LEAST = 1e-9  # smallest damping; the largest is its inverse
-ITERATIONS = 5  # of conjugate gradients, which give a descent direction even if stopped early
 BLOCK_ENTRIES = 16384  # rows × columns of a block: large enough to make call overhead small
 EVEN_ROWS = 5 * TILE  # rows of a block of fixed shape
 #: Minimum number of rows in a block: with fewer, call overhead outweighs the savings.

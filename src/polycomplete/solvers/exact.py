@@ -37,7 +37,7 @@ from polycomplete.solvers.base import (
     logger,
     stages,
 )
-from polycomplete.solvers.newton import DAMPING, RENEWED, Product, hessian, step
+from polycomplete.solvers.newton import DAMPING, PER_DECADE, RENEWED, Product, hessian, step
 from polycomplete.solvers.precondition import precondition
 from polycomplete.solvers.problem import (
     WIDEST,
@@ -50,7 +50,7 @@ from polycomplete.solvers.problem import (
 
 ALGORITHMS, EIGEN = ("newton", "quasi-newton"), ("auto", "full", "partial")
 COARSE = 1e-7  # below this smoothing the kernel is widened
-PER_DECADE, HURRIED = 3, 2  # Newton steps per factor of ten in the smoothing: to solve, to choose
+HURRIED = 2  # Newton steps per factor of ten in the smoothing when choosing
 
 # Maximum number of n × n arrays in memory during a Newton step: Gram matrix, eigenvectors, parts of
 # the Hessian and temporary arrays of products, 14 of them (tests/test_exact.py measures the peak).

@@ -20,15 +20,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from polycomplete.rows import Block, Holes, RowEnergy
+from polycomplete.rows import WIDE, Block, Holes, RowEnergy
 from polycomplete.solvers.problem import LiftProblem, Point
 
+PER_DECADE = 3  # steps per factor of ten in the smoothing
+RENEWED = 2 * PER_DECADE  # steps between updates of the preconditioner
 DAMPING = 1e-6  # relative to a row's metric: bounds steps in undetermined directions
 LENGTHS = (1.0, 0.3, 0.1, 0.03, 0.01)  # step lengths, tried until the objective does not rise
 SOLVED, LONGEST = 0.25, 60  # relative residual and number of iterations at which CG stops
-RENEWED = 6  # Newton steps between updates of the preconditioner
 UNUSED = 0.1  # directions whose weight is closer to 1 than this are treated as unused
-WIDE = 64  # with more columns than this, one preconditioner matrix per row does not pay
 
 Product = Callable[[np.ndarray], np.ndarray]
 
