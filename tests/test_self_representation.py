@@ -12,7 +12,6 @@ from polycomplete.solvers import Progress, sparse_representation
 from polycomplete.solvers.base import fill, stages
 from polycomplete.solvers.sparse_representation import (
     FIRST,
-    RIDGE,
     ObservedMisfit,
     RowDictionary,
     SelfRepresentation,
@@ -41,7 +40,7 @@ def noisy(n=24, m=6, rate=0.7, seed=0):
 
 def represent(x, A, gamma):
     """Return the coefficients of one row by scikit-learn's coordinate descent."""
-    m, share = A.shape[1], 1 / (1 + RIDGE)
+    m, share = A.shape[1], 1 / 2
     net = ElasticNet(gamma / (m * share), l1_ratio=share, fit_intercept=False, tol=1e-12,
                      max_iter=100_000)  # fmt: skip
     return net.fit(A.T, x).coef_
@@ -138,7 +137,7 @@ def test_the_objective_of_a_round_is_the_sum_of_the_rows_on_observed_entries(var
         move, value = run.round(0.05)
         D = run.admm.copies
         missed = np.where(run.seen, rows - D @ atoms, 0)
-        parts = np.abs(D).sum() + RIDGE / 2 * (D**2).sum() + (missed**2).sum() / (2 * 0.05)
+        parts = np.abs(D).sum() + 0.5 * (D**2).sum() + (missed**2).sum() / (2 * 0.05)
         assert value == pytest.approx(parts)
         assert not np.diag(D).any()
         np.testing.assert_allclose((rows + move)[run.free], (D @ atoms)[run.free])

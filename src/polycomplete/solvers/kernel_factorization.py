@@ -371,6 +371,7 @@ class AtomRun:
         # k(x, x) is constant.
         alpha = beta if np.any(kernel.diagonal_slope(X)) else 0.0
         change = precondition_jointly(kernel, X, problem.mask, atoms, gamma)
+        last = begin = change.forward(np.append(X[free], atoms))
         size = np.count_nonzero(free)
 
         def parts(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -384,14 +385,17 @@ class AtomRun:
             return value / gamma, slope / gamma
 
         def watch(intermediate_result: OptimizeResult) -> None:
-            self.X, problem.atoms = parts(intermediate_result.x)
+            nonlocal last
+            last = np.copy(intermediate_result.x)
             self.monitor.note(float(intermediate_result.fun) * gamma, beta)
 
         options = {"maxiter": max_iter, "maxcor": 10, "ftol": 1e-15, "gtol": 1e-10}
-        begin = change.forward(np.append(X[free], atoms))
-        found = minimize(
-            objective, begin, jac=True, method="L-BFGS-B", callback=watch, options=options
-        )
+        try:
+            found = minimize(
+                objective, begin, jac=True, method="L-BFGS-B", callback=watch, options=options
+            )
+        finally:
+            self.X, problem.atoms = parts(last)
         return float(found.fun) * gamma
 
     def converge(self, beta: float) -> str:

@@ -192,6 +192,9 @@ class RankRun:
         kind = LiftProblem if lifted else ExactProblem
         self.problem = kind(Y, seen, KERNEL, Schatten(2.0, Skip(self.rank)))
         self.at = self.problem.evaluate(self.problem.pack(Y), GAMMA)
+        #: Some directions are flat: no entry is beyond four times the largest of its column.
+        largest = np.broadcast_to(4 * np.max(np.abs(Y), axis=0), Y.shape)
+        self.bound = self.problem.pack(largest)
 
     @property
     def rows(self) -> np.ndarray:
@@ -228,17 +231,20 @@ class RankRun:
                 break
 
     def descend(self, steps: int = RENEWED) -> bool:
-        """Take Newton steps; return whether the entries converged."""
-        for i in range(steps if self.at.z.size else 0):
+        """Take Newton steps and bring back what diverged; return whether the entries converged."""
+        moved, inverse = 0.0, None
+        for _ in range(steps if self.at.z.size else 0):
             here, before = hessian(self.at, GAMMA), self.at
-            if i == 0:
-                inverse = here.inverse(DAMPING)
+            inverse = inverse or here.inverse(DAMPING)
             left, self.at = self.unexplained, step(before, GAMMA, here, inverse)
             self.monitor.note(self.unexplained, 1 / self.rank, left)
             moved = np.mean((self.at.z - before.z) ** 2) * self.problem.X.shape[1]
             if moved < self.solver.tol**2:
-                return True
-        return not self.at.z.size
+                break
+        inside = np.clip(self.at.z, -self.bound, self.bound)
+        if not np.array_equal(inside, self.at.z):
+            self.at = self.problem.evaluate(inside, GAMMA)
+        return bool(moved < self.solver.tol**2)
 
     def restart(self) -> bool:
         """Restart the worst rows; return whether that lowered the objective, else undo it."""
