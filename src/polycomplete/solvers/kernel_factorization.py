@@ -59,7 +59,6 @@ from polycomplete.solvers.problem import WIDEST
 DRAWN = 2  # atoms drawn in a sweep per atom to be learned: drawn atoms explain less
 FEWEST_ATOMS, MOST_ATOMS = 40, 300  # of "auto"; a step costs r³
 ROUND = 40  # iterations between two updates of the preconditioner
-ATOM_DAMPING = 0.1  # relative to the atoms' mean curvature: lower bound of the preconditioner
 TRIM = 0.3  # eigenvalues of drawn atoms below this share of γ explain too little
 FEW = 0.01  # if a smaller share of the rows was restarted, no further sweeps are needed
 ENOUGH = 4.0  # above this mean energy, in units of β, the number of atoms is the limit, not β
@@ -295,7 +294,7 @@ def precondition_jointly(
     inside = kernel.gram(atoms)
     Z = _codes(inside, kernel.gram(X, atoms), gamma)
     H = (Z.T @ Z) * np.broadcast_to(kernel.slopes(atoms, atoms, inside)[0], inside.shape)
-    H += max(ATOM_DAMPING * float(np.mean(np.diag(H))), 1e-300) * np.eye(len(atoms))
+    H += max(DAMPING * float(np.mean(np.diag(H))), 1e-300) * np.eye(len(atoms))
     by_column = np.arange(atoms.size).reshape(atoms.shape).T + np.count_nonzero(~mask)
     C = linalg.cholesky(H, lower=True, check_finite=False)
     return Preconditioner([*rows.places, by_column], [*rows.C, C])
