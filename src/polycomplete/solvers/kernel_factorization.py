@@ -60,7 +60,6 @@ DRAWN = 2  # atoms drawn in a sweep per atom to be learned: drawn atoms explain 
 FEWEST_ATOMS, MOST_ATOMS = 40, 300  # of "auto"; a step costs r³
 ROUND = 40  # iterations between two updates of the preconditioner
 TRIM = 0.3  # eigenvalues of drawn atoms below this share of γ explain too little
-FEW = 0.01  # if a smaller share of the rows was restarted, no further sweeps are needed
 ENOUGH = 4.0  # above this mean energy, in units of β, the number of atoms is the limit, not β
 LEAST = 1e-12  # smaller β are lost in rounding
 
@@ -83,7 +82,7 @@ class KernelFactorization(Solver["AtomProblem"]):
         Maximum number of rows to learn the atoms from.
     steps_per_decade : int, default=4
         Number of sweeps of the warm-up per factor of ten in β.
-    n_restarts : int, default=2
+    n_restarts : int, default=1
         Maximum number of rounds that restart rows in a wrong minimum.
     max_iter : int, default=400
         Maximum number of iterations of the descent at the last β, and with each further batch.
@@ -109,7 +108,7 @@ class KernelFactorization(Solver["AtomProblem"]):
     n_atoms: int | str = "auto"
     max_samples: int = 2000
     steps_per_decade: int = 4
-    n_restarts: int = 2
+    n_restarts: int = 1
     max_iter: int = 400
     tol: float = 2e-3
     time_limit: float | None = None
@@ -320,10 +319,8 @@ class AtomRun:
         for _ in self.sweeps(self.warm_up(min(1.0, times * end), end)[:-1]):
             pass  # the descent takes care of the last β
         for _ in range(int(self.solver.n_restarts)):
-            if self.restart(end) <= FEW * len(self.X):
+            if not self.restart(end):
                 break
-            for _ in self.sweeps(self.warm_up(min(1.0, WARM * end), end)[:-1]):
-                pass
         for stage in stages(end, beta):
             self.problem.atoms = self.problem.select(self.X)
             if stage == beta or 2 * self.descend(stage, ROUND // 2) > ENOUGH * stage * size:

@@ -51,16 +51,14 @@ BLOCK = 4 * TILE
 CELLS = 4e6
 #: The first smoothing, at which hardly any row has a representation.
 FIRST = 0.5
-#: Number of rounds at each smoothing except the last.
-ROUNDS = 5
 
 
 @dataclass(eq=False, repr=False)
 class SelfRepresentation(PathSolver):
     """Complete a matrix so that its rows are sparse combinations of each other.
 
-    The smoothing γ = 1/λ starts at 0.5 and is halved after every five rounds; a round is a step of
-    the coefficients followed by one of the missing entries.
+    The smoothing γ = 1/λ starts at 0.5 and is halved after a few rounds; a round is a step of the
+    coefficients followed by one of the missing entries.
 
     Parameters
     ----------
@@ -73,6 +71,8 @@ class SelfRepresentation(PathSolver):
         An additional constant coordinate, relative to the length of a typical row. It draws the sum
         of a row's coefficients (of rows that are not normalized) towards one, as for affine
         surfaces; 0 for none.
+    n_rounds : int, default=5
+        Number of rounds at each smoothing except the last.
     max_iter : int, default=100
         Maximum number of rounds at the last smoothing.
     tol : float, default=5e-3
@@ -106,6 +106,7 @@ class SelfRepresentation(PathSolver):
     smoothing: float | str = "auto"
     ridge: float = 1.0
     constant: float = 1.0
+    n_rounds: int = 5
     max_iter: int = 100
     tol: float = 5e-3
     time_limit: float | None = None
@@ -115,7 +116,7 @@ class SelfRepresentation(PathSolver):
 
     def check(self) -> None:
         """Raise if a parameter is not an allowed value."""
-        check_numbers(self, "max_iter")
+        check_numbers(self, "max_iter", "n_rounds")
         check_numbers(self, "tol", "ridge", "constant", zero=True)
         if self.time_limit is not None:
             check_numbers(self, "time_limit", zero=True)
@@ -131,7 +132,7 @@ class SelfRepresentation(PathSolver):
         try:
             for gamma in stages(FIRST, smoothing, 2.0) if run.free.any() else []:
                 last = gamma == smoothing
-                stop = run.stage(gamma, self.max_iter if last else ROUNDS, last)
+                stop = run.stage(gamma, self.max_iter if last else self.n_rounds, last)
         except Stopped as ended:
             stop = ended.reason
         logger.info("%.1f s: smoothing %.1e, %s", run.monitor.seconds, smoothing, stop)
@@ -149,7 +150,7 @@ class SelfRepresentation(PathSolver):
         run, gamma = SelfRepresentationRun(quick, X, mask), FIRST
         try:
             for gamma in stages(FIRST, self.path_end, 2.0):
-                run.stage(gamma, ROUNDS)
+                run.stage(gamma, self.n_rounds)
                 yield gamma, run.completed()
         except Stopped:
             yield gamma, run.completed()
