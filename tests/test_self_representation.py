@@ -11,7 +11,6 @@ from polycomplete.metrics import rse
 from polycomplete.solvers import Progress, sparse_representation
 from polycomplete.solvers.base import fill, stages
 from polycomplete.solvers.sparse_representation import (
-    FIRST,
     ObservedMisfit,
     RowDictionary,
     SelfRepresentation,
@@ -176,7 +175,7 @@ def test_too_few_rounds_say_so():
     X, mask = noisy()
     result = solved(SelfRepresentation(0.1, tol=0.0, max_iter=3), X, mask)[1]
     assert result.stop == "max_iter"
-    assert result.iterations == 5 * len(stages(FIRST, 0.1, 2.0)[:-1]) + 3
+    assert result.iterations == 5 * len(stages(1.0, 0.1, 2.0)[:-1]) + 3
 
 
 # --- choosing and the path
@@ -185,7 +184,7 @@ def test_too_few_rounds_say_so():
 def test_path_goes_from_coarse_to_fine_and_gets_better_without_noise():
     X, mask = surface(n=100)
     smoothings, completed = zip(*SelfRepresentation().path(X, mask), strict=True)
-    assert list(smoothings) == stages(FIRST, 1e-7, 2.0)
+    assert list(smoothings) == stages(1.0, 1e-7, 2.0)
     errors = [rse(X, each, mask) for each in completed]
     assert errors[-1] < 0.1 * errors[0]
     for each in completed:
@@ -210,21 +209,21 @@ def test_auto_depends_on_the_seed_alone():
 def test_a_path_out_of_time_ends_early():
     X, mask = noisy()
     path = list(SelfRepresentation().path(X, mask, time_limit=0.0))
-    assert [smoothing for smoothing, _ in path] == [0.5]
+    assert [smoothing for smoothing, _ in path] == [1.0]
 
 
 @pytest.mark.parametrize(
     ("last", "factor", "expected"),
     [
-        (0.5, 2, [0.5]),
+        (0.5, 2, [1.0, 0.5]),
         (1.0, 2, [1.0]),
-        (0.125, 2, [0.5, 0.25, 0.125]),
-        (0.2, 2, [0.5, 0.25, 0.2]),
-        (5e-3, 10, [0.5, 0.05, 0.005]),
+        (0.125, 2, [1.0, 0.5, 0.25, 0.125]),
+        (0.2, 2, [1.0, 0.5, 0.25, 0.2]),
+        (5e-3, 10, [1.0, 0.1, 0.01, 0.005]),
     ],
 )
 def test_stages_fall_by_the_factor_and_end_at_the_last(last, factor, expected):
-    assert stages(FIRST, last, factor) == expected
+    assert stages(1.0, last, factor) == expected
 
 
 # --- invariances and limits

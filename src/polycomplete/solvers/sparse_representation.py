@@ -49,15 +49,13 @@ Resolvent = Callable[[Matrix], Matrix]
 BLOCK = 4 * TILE
 #: Maximum number of entries of the linear systems that are solved together.
 CELLS = 4e6
-#: The first smoothing, at which hardly any row has a representation.
-FIRST = 0.5
 
 
 @dataclass(eq=False, repr=False)
 class SelfRepresentation(PathSolver):
     """Complete a matrix so that its rows are sparse combinations of each other.
 
-    The smoothing γ = 1/λ starts at 0.5 and is halved after a few rounds; a round is a step of the
+    The smoothing γ = 1/λ starts at 1 and is halved after a few rounds; a round is a step of the
     coefficients followed by one of the missing entries.
 
     Parameters
@@ -130,7 +128,7 @@ class SelfRepresentation(PathSolver):
         """Return the dictionary of completed rows and the result."""
         run, stop = SelfRepresentationRun(self, X, mask), "converged"
         try:
-            for gamma in stages(FIRST, smoothing, 2.0) if run.free.any() else []:
+            for gamma in stages(1.0, smoothing, 2.0) if run.free.any() else []:
                 last = gamma == smoothing
                 stop = run.stage(gamma, self.max_iter if last else self.n_rounds, last)
         except Stopped as ended:
@@ -147,9 +145,9 @@ class SelfRepresentation(PathSolver):
         The path ends early at its time limit.
         """
         quick = replace(self, time_limit=time_limit, callback=None)
-        run, gamma = SelfRepresentationRun(quick, X, mask), FIRST
+        run, gamma = SelfRepresentationRun(quick, X, mask), 1.0
         try:
-            for gamma in stages(FIRST, self.path_end, 2.0):
+            for gamma in stages(1.0, self.path_end, 2.0):
                 run.stage(gamma, self.n_rounds)
                 yield gamma, run.completed()
         except Stopped:
