@@ -191,7 +191,7 @@ def test_the_objective_falls_within_each_stage(kernel, beta):
 def test_a_tight_tolerance_is_reached(kernel):
     X, mask = manifold(n=60, m=6, rate=0.7, n_dims=1)
     X = ColumnScaler.fit(X, mask, "standard").apply(X)
-    one = surface(kernel, 1e-2, n_atoms=6, max_iter=20000, tol=1e-13)
+    one = surface(kernel, 1e-2, n_atoms=6, max_iter=20000, tol=1e-15)
     problem = one.pose(np.where(mask, X, 0), mask)
     result = one.solver.solve(problem, 1e-2)
     assert result.stop == "converged"

@@ -11,8 +11,6 @@ from polycomplete.metrics import rse
 from polycomplete.solvers import Progress, sparse_representation
 from polycomplete.solvers.base import fill, stages
 from polycomplete.solvers.sparse_representation import (
-    FIRST,
-    RIDGE,
     ObservedMisfit,
     RowDictionary,
     SelfRepresentation,
@@ -41,7 +39,7 @@ def noisy(n=24, m=6, rate=0.7, seed=0):
 
 def represent(x, A, gamma):
     """Return the coefficients of one row by scikit-learn's coordinate descent."""
-    m, share = A.shape[1], 1 / (1 + RIDGE)
+    m, share = A.shape[1], 1 / 2
     net = ElasticNet(gamma / (m * share), l1_ratio=share, fit_intercept=False, tol=1e-12,
                      max_iter=100_000)  # fmt: skip
     return net.fit(A.T, x).coef_
@@ -138,7 +136,7 @@ def test_the_objective_of_a_round_is_the_sum_of_the_rows_on_observed_entries(var
         move, value = run.round(0.05)
         D = run.admm.copies
         missed = np.where(run.seen, rows - D @ atoms, 0)
-        parts = np.abs(D).sum() + RIDGE / 2 * (D**2).sum() + (missed**2).sum() / (2 * 0.05)
+        parts = np.abs(D).sum() + 0.5 * (D**2).sum() + (missed**2).sum() / (2 * 0.05)
         assert value == pytest.approx(parts)
         assert not np.diag(D).any()
         np.testing.assert_allclose((rows + move)[run.free], (D @ atoms)[run.free])
@@ -177,7 +175,7 @@ def test_too_few_rounds_say_so():
     X, mask = noisy()
     result = solved(SelfRepresentation(0.1, tol=0.0, max_iter=3), X, mask)[1]
     assert result.stop == "max_iter"
-    assert result.iterations == 5 * len(stages(FIRST, 0.1, 2.0)[:-1]) + 3
+    assert result.iterations == 5 * len(stages(1.0, 0.1, 2.0)[:-1]) + 3
 
 
 # --- choosing and the path
@@ -186,7 +184,7 @@ def test_too_few_rounds_say_so():
 def test_path_goes_from_coarse_to_fine_and_gets_better_without_noise():
     X, mask = surface(n=100)
     smoothings, completed = zip(*SelfRepresentation().path(X, mask), strict=True)
-    assert list(smoothings) == stages(FIRST, 1e-7, 2.0)
+    assert list(smoothings) == stages(1.0, 1e-7, 2.0)
     errors = [rse(X, each, mask) for each in completed]
     assert errors[-1] < 0.1 * errors[0]
     for each in completed:
@@ -211,21 +209,21 @@ def test_auto_depends_on_the_seed_alone():
 def test_a_path_out_of_time_ends_early():
     X, mask = noisy()
     path = list(SelfRepresentation().path(X, mask, time_limit=0.0))
-    assert [smoothing for smoothing, _ in path] == [0.5]
+    assert [smoothing for smoothing, _ in path] == [1.0]
 
 
 @pytest.mark.parametrize(
     ("last", "factor", "expected"),
     [
-        (0.5, 2, [0.5]),
+        (0.5, 2, [1.0, 0.5]),
         (1.0, 2, [1.0]),
-        (0.125, 2, [0.5, 0.25, 0.125]),
-        (0.2, 2, [0.5, 0.25, 0.2]),
-        (5e-3, 10, [0.5, 0.05, 0.005]),
+        (0.125, 2, [1.0, 0.5, 0.25, 0.125]),
+        (0.2, 2, [1.0, 0.5, 0.25, 0.2]),
+        (5e-3, 10, [1.0, 0.1, 0.01, 0.005]),
     ],
 )
 def test_stages_fall_by_the_factor_and_end_at_the_last(last, factor, expected):
-    assert stages(FIRST, last, factor) == expected
+    assert stages(1.0, last, factor) == expected
 
 
 # --- invariances and limits

@@ -59,9 +59,7 @@ from polycomplete.solvers.problem import WIDEST
 DRAWN = 2  # atoms drawn in a sweep per atom to be learned: drawn atoms explain less
 FEWEST_ATOMS, MOST_ATOMS = 40, 300  # of "auto"; a step costs r³
 ROUND = 40  # iterations between two updates of the preconditioner
-ATOM_DAMPING = 0.1  # relative to the atoms' mean curvature: lower bound of the preconditioner
 TRIM = 0.3  # eigenvalues of drawn atoms below this share of γ explain too little
-FEW = 0.01  # if a smaller share of the rows was restarted, no further sweeps are needed
 ENOUGH = 4.0  # above this mean energy, in units of β, the number of atoms is the limit, not β
 LEAST = 1e-12  # smaller β are lost in rounding
 
@@ -84,7 +82,7 @@ class KernelFactorization(Solver["AtomProblem"]):
         Maximum number of rows to learn the atoms from.
     steps_per_decade : int, default=4
         Number of sweeps of the warm-up per factor of ten in β.
-    n_restarts : int, default=2
+    n_restarts : int, default=1
         Maximum number of rounds that restart rows in a wrong minimum.
     max_iter : int, default=400
         Maximum number of iterations of the descent at the last β, and with each further batch.
@@ -110,7 +108,7 @@ class KernelFactorization(Solver["AtomProblem"]):
     n_atoms: int | str = "auto"
     max_samples: int = 2000
     steps_per_decade: int = 4
-    n_restarts: int = 2
+    n_restarts: int = 1
     max_iter: int = 400
     tol: float = 2e-3
     time_limit: float | None = None
@@ -295,7 +293,7 @@ def precondition_jointly(
     inside = kernel.gram(atoms)
     Z = _codes(inside, kernel.gram(X, atoms), gamma)
     H = (Z.T @ Z) * np.broadcast_to(kernel.slopes(atoms, atoms, inside)[0], inside.shape)
-    H += max(ATOM_DAMPING * float(np.mean(np.diag(H))), 1e-300) * np.eye(len(atoms))
+    H += max(DAMPING * float(np.mean(np.diag(H))), 1e-300) * np.eye(len(atoms))
     by_column = np.arange(atoms.size).reshape(atoms.shape).T + np.count_nonzero(~mask)
     C = linalg.cholesky(H, lower=True, check_finite=False)
     return Preconditioner([*rows.places, by_column], [*rows.C, C])
@@ -321,10 +319,8 @@ class AtomRun:
         for _ in self.sweeps(self.warm_up(min(1.0, times * end), end)[:-1]):
             pass  # the descent takes care of the last β
         for _ in range(int(self.solver.n_restarts)):
-            if self.restart(end) <= FEW * len(self.X):
+            if not self.restart(end):
                 break
-            for _ in self.sweeps(self.warm_up(min(1.0, WARM * end), end)[:-1]):
-                pass
         for stage in stages(end, beta):
             self.problem.atoms = self.problem.select(self.X)
             if stage == beta or 2 * self.descend(stage, ROUND // 2) > ENOUGH * stage * size:
@@ -371,6 +367,7 @@ class AtomRun:
         # k(x, x) is constant.
         alpha = beta if np.any(kernel.diagonal_slope(X)) else 0.0
         change = precondition_jointly(kernel, X, problem.mask, atoms, gamma)
+        last = begin = change.forward(np.append(X[free], atoms))
         size = np.count_nonzero(free)
 
         def parts(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -384,14 +381,17 @@ class AtomRun:
             return value / gamma, slope / gamma
 
         def watch(intermediate_result: OptimizeResult) -> None:
-            self.X, problem.atoms = parts(intermediate_result.x)
+            nonlocal last
+            last = np.copy(intermediate_result.x)
             self.monitor.note(float(intermediate_result.fun) * gamma, beta)
 
         options = {"maxiter": max_iter, "maxcor": 10, "ftol": 1e-15, "gtol": 1e-10}
-        begin = change.forward(np.append(X[free], atoms))
-        found = minimize(
-            objective, begin, jac=True, method="L-BFGS-B", callback=watch, options=options
-        )
+        try:
+            found = minimize(
+                objective, begin, jac=True, method="L-BFGS-B", callback=watch, options=options
+            )
+        finally:
+            self.X, problem.atoms = parts(last)
         return float(found.fun) * gamma
 
     def converge(self, beta: float) -> str:

@@ -20,8 +20,6 @@ from polycomplete._devices import eigenpairs
 from polycomplete._messages import check_numbers
 from polycomplete.solvers.base import Callback, Monitor, PathSolver, Result, Stopped, logger, stages
 
-#: Factor between the thresholds of successive stages of soft-impute, and the end of the path.
-FACTOR, END = 10**0.25, 1e-3
 #: Up to this smaller dimension, computing all singular values is faster.
 SMALL = 200
 #: Number of extra singular vectors, in case the rank grows.
@@ -105,6 +103,8 @@ class SoftImpute(PathSolver):
     threshold : "auto" or float, default="auto"
         The last λ, relative to the largest singular value of the zero-filled data. "auto" chooses
         it on held-out entries.
+    steps_per_decade : int, default=4
+        Number of stages per factor of ten in λ.
     max_iter : int, default=200
         Maximum number of iterations of a stage.
     tol : float, default=1e-4
@@ -127,12 +127,13 @@ class SoftImpute(PathSolver):
     """
 
     threshold: float | str = "auto"
+    steps_per_decade: int = 4
     max_iter: int = 200
     tol: float = 1e-4
     time_limit: float | None = None
     callback: Callback | None = None
 
-    path_end = END
+    path_end = 1e-3
 
     @property
     def smoothing(self) -> float | str:  # type: ignore[override]
@@ -141,7 +142,7 @@ class SoftImpute(PathSolver):
 
     def check(self) -> None:
         """Raise if a parameter is not an allowed value."""
-        check_numbers(self, "max_iter")
+        check_numbers(self, "max_iter", "steps_per_decade")
         check_numbers(self, "tol", zero=True)
         given = self.threshold
         if given != "auto" and not (isinstance(given, Real) and 0 < given <= 1):
@@ -153,7 +154,7 @@ class SoftImpute(PathSolver):
         """Return the linear model of the rows at a threshold, and the result."""
         run, stop = LowRankRun(X, mask, Monitor(self.time_limit, self.callback)), "converged"
         try:
-            for share in stages(1 / FACTOR, smoothing, FACTOR):
+            for share in self._shares(smoothing):
                 stop = "converged" if self._stage(run, share) else "max_iter"
         except Stopped as ended:
             stop = ended.reason
@@ -169,11 +170,16 @@ class SoftImpute(PathSolver):
         rough = replace(self, tol=10 * self.tol, max_iter=max(1, self.max_iter // 10))
         run, share = LowRankRun(X, mask, Monitor(time_limit)), 1.0
         try:
-            for share in stages(1 / FACTOR, END, FACTOR):
+            for share in self._shares(self.path_end):
                 rough._stage(run, share)
                 yield share, run.low
         except Stopped:
             yield share, run.low
+
+    def _shares(self, last: float) -> list[float]:
+        """Return the threshold of each stage."""
+        factor = 10 ** (1 / self.steps_per_decade)
+        return stages(1 / factor, last, factor)
 
     def _stage(self, run: LowRankRun, share: float) -> bool:
         """Minimize at one threshold; return whether L converged."""

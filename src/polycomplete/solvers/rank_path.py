@@ -26,10 +26,7 @@ from polycomplete.solvers.problem import ExactProblem, LiftProblem, pays, row_en
 
 KERNEL = Polynomial(2, 0.0)
 EXPLAINED = 1e-9  # if a smaller share of the lifts is unexplained, the path ends
-FINER = 3  # ranks increase by a third each time
-STEPS, RESTARTS = 6, 2  # maximum number of Newton steps, and of rounds of restarts, per rank
-ROUNDS = 10  # maximum number of rounds of both at the last rank
-TOL = 1e-3  # converged when a step moves entries by less than this, relative to a typical entry
+FINE, COARSE = 4 / 3, 3.0  # factors between ranks, of a fit and of the path that chooses
 GAMMA = 1.0  # the smoothing does not change a penalty with p = 2
 
 
@@ -86,14 +83,23 @@ class RankModel:
 class RankPath(PathSolver):
     """Minimize the distance of the lifted rows from a subspace of R dimensions.
 
+    The result is the mean of each row's posterior given the others: where the rows determine the
+    entries, that is the minimum, and elsewhere it stays near other rows.
+
     Parameters
     ----------
     rank : "auto" or int, default="auto"
         The number R of dimensions, or fewer if these explain everything. "auto" chooses it on
-        held-out entries, along increasing ranks.
+        held-out entries, along increasing ranks, up to half the number of rows and of products.
     offset : float, default=1.0
         Squared length of an additional constant coordinate, relative to that of a typical row. 0
         for none: for subspaces through the origin, whose lifts then have fewer dimensions.
+    n_restarts : int, default=2
+        Maximum number of rounds at each rank that restart rows in a wrong minimum.
+    max_iter : int, default=10
+        Maximum number of rounds of six Newton steps and a restart at the last rank.
+    tol : float, default=1e-3
+        Converged when a step moves entries by less than this, relative to a typical entry.
     max_memory : float, optional
         Maximum number of bytes; by default 60 % of the free memory. A problem that needs more is
         refused before anything is allocated.
@@ -115,6 +121,9 @@ class RankPath(PathSolver):
 
     rank: int | str = "auto"
     offset: float = 1.0
+    n_restarts: int = 2
+    max_iter: int = 10
+    tol: float = 1e-3
     max_memory: float | None = None
     time_limit: float | None = None
     callback: Callback | None = None
@@ -128,98 +137,114 @@ class RankPath(PathSolver):
 
     def check(self) -> None:
         """Raise if a parameter is not an allowed value."""
-        check_numbers(self, "offset", zero=True)
+        given = [name for name in ("max_memory", "time_limit") if getattr(self, name) is not None]
+        check_numbers(self, "max_iter", *set(given) - {"time_limit"})
+        check_numbers(self, "offset", "n_restarts", "tol", *set(given) - {"max_memory"}, zero=True)
         if self.rank != "auto" and not (isinstance(self.rank, Integral) and self.rank > 0):
             raise ValueError(f'rank must be "auto" or a positive integer, got {self.rank!r}.')
-        if self.time_limit is not None:
-            check_numbers(self, "time_limit", zero=True)
-        if self.max_memory is not None:
-            check_numbers(self, "max_memory")
 
     def solve(
         self, X: np.ndarray, mask: np.ndarray, smoothing: float, init: np.ndarray | None = None
     ) -> tuple[RankModel, Result]:
         """Complete rows at rank 1/``smoothing``; return the model of the lifts and the result."""
-        monitor, stop = Monitor(self.time_limit, self.callback), "max_iter"
-        run = RankRun(self, X, mask, monitor)
+        run, stop = RankRun(self, X, mask, Monitor(self.time_limit, self.callback)), "max_iter"
         rank = round(1 / smoothing)
-        if isinstance(self.rank, str):
-            rank = min(rank, largest(run.problem.mask))
         try:
-            for _ in run.follow(rank):
-                pass
+            for _ in run.follow(rank if self.rank != "auto" else min(rank, run.largest), FINE):
+                run.exhaust()
             stop = run.converge()
         except Stopped as ended:
             stop = ended.reason
         found = run.out_of_sample()
-        rows = run.units.undo(found.rows, run.length, X, mask)
-        return run.model(found.rows), monitor.result(rows, stop, ambiguous=~found.determined)
+        result = run.monitor.result(run.undo(found.rows), stop, ambiguous=~found.determined)
+        return run.model(found.rows), result
 
     def path(
         self, X: np.ndarray, mask: np.ndarray, time_limit: float | None = None
     ) -> Iterator[tuple[float, np.ndarray]]:
         """Yield the inverse of the rank and the completed rows, for increasing ranks.
 
-        The path ends when everything is explained, or at its time limit.
+        Three Newton steps are taken at each rank. The path ends when everything is explained, or at
+        its time limit.
         """
         run = RankRun(self, X, mask, Monitor(time_limit))
         try:
-            for rank in run.follow(largest(run.problem.mask)):
-                yield 1 / rank, run.units.undo(run.rows, run.length, X, mask)
+            for rank in run.follow(run.largest, COARSE):
+                run.descend(RENEWED // 2)
+                yield 1 / rank, run.undo(run.out_of_sample().rows)
         except Stopped:
-            yield 1 / run.rank, run.units.undo(run.rows, run.length, X, mask)
+            yield 1 / run.rank, run.undo(run.rows)
 
 
 class RankRun:
     """State of a run of the solver, and its steps."""
 
     def __init__(self, solver: RankPath, X: np.ndarray, mask: np.ndarray, monitor: Monitor):
-        self.monitor, self.rank = monitor, 1
+        self.solver, self.monitor, self.given = solver, monitor, (X, mask)
         self.units = UnitRows.fit(X, mask, solver.offset)
         n, M = X.shape[0], X.shape[1] + (solver.offset > 0)
+        products = KERNEL.n_features(M) or 1
         lifted = pays(KERNEL, n, M)
-        Exact(max_memory=solver.max_memory).check(n, M, KERNEL.n_features(M) if lifted else None)
+        Exact(max_memory=solver.max_memory).check(n, M, products if lifted else None)
         Y, seen, self.length = self.units.apply(X, mask)
+        #: The largest rank of the path: two rows, and two products, for each direction.
+        self.largest, self.rank = max(1, min(n, products) // 2), 1
         kind = LiftProblem if lifted else ExactProblem
         self.problem = kind(Y, seen, KERNEL, Schatten(2.0, Skip(self.rank)))
         self.at = self.problem.evaluate(self.problem.pack(Y), GAMMA)
+        #: Some directions are flat: no entry is beyond four times the largest of its column.
+        largest = np.broadcast_to(4 * np.max(np.abs(Y), axis=0), Y.shape)
+        self.bound = self.problem.pack(largest)
 
     @property
     def rows(self) -> np.ndarray:
-        """The current completed rows."""
+        """The current completed rows, of about unit length."""
         return self.problem.unpack(self.at.z)
+
+    def undo(self, Y: np.ndarray) -> np.ndarray:
+        """Return completed rows in the units of the data."""
+        return self.units.undo(Y, self.length, *self.given)
 
     @property
     def unexplained(self) -> float:
         """Mean unexplained share of the lifts."""
         return self.at.value(GAMMA) / len(self.problem.X)
 
-    def follow(self, last: int) -> Iterator[int]:
+    def follow(self, last: int, factor: float) -> Iterator[int]:
         """Increase the rank up to the last one, or until everything is explained; yield each."""
-        for rank in ranks(last):
+        for rank in ranks(last, factor):
             self.rank, self.problem.penalty = rank, Schatten(2.0, Skip(rank))
-            self.descend()
-            for _ in range(RESTARTS):
-                if not self.restart():
-                    break
+            yield rank
             logger.info("%.1f s: rank %d, unexplained share %.1e",
                         self.monitor.seconds, rank, self.unexplained)  # fmt: skip
-            yield rank
             if self.unexplained < EXPLAINED:
                 return
 
-    def descend(self) -> bool:
-        """Take Newton steps; return whether the entries converged."""
-        for i in range(STEPS if self.at.z.size else 0):
+    def exhaust(self) -> None:
+        """Minimize at a rank before the next one, with which exact data would fit too much."""
+        left = np.inf
+        while EXPLAINED < self.unexplained < left / 2:
+            left = self.unexplained
+            self.descend()
+        for _ in range(self.solver.n_restarts):
+            if not self.restart():
+                break
+
+    def descend(self, steps: int = RENEWED) -> bool:
+        """Take Newton steps and bring back what diverged; return whether the entries converged."""
+        moved, inverse = 0.0, None
+        for _ in range(steps if self.at.z.size else 0):
             here, before = hessian(self.at, GAMMA), self.at
-            if i % RENEWED == 0:
-                inverse = here.inverse(DAMPING)
+            inverse = inverse or here.inverse(DAMPING)
             left, self.at = self.unexplained, step(before, GAMMA, here, inverse)
             self.monitor.note(self.unexplained, 1 / self.rank, left)
             moved = np.mean((self.at.z - before.z) ** 2) * self.problem.X.shape[1]
-            if moved < TOL**2:
-                return True
-        return not self.at.z.size
+            if moved < self.solver.tol**2:
+                break
+        inside = np.clip(self.at.z, -self.bound, self.bound)
+        if not np.array_equal(inside, self.at.z):
+            self.at = self.problem.evaluate(inside, GAMMA)
+        return bool(moved < self.solver.tol**2)
 
     def restart(self) -> bool:
         """Restart the worst rows; return whether that lowered the objective, else undo it."""
@@ -237,17 +262,21 @@ class RankRun:
 
     def converge(self) -> str:
         """Minimize at the last rank until the entries converge; return the stop reason."""
-        for _ in range(ROUNDS):
+        for _ in range(self.solver.max_iter):
             if self.descend() and not self.restart():
                 return "converged"
         return "max_iter"
 
     def out_of_sample(self) -> Completion:
-        """Complete each row by leave-one-out."""
-        every = np.arange(len(self.rows))
-        return self.leave_one_out().complete(
-            self.rows, self.problem.mask, exclude=every, joint=True
-        )
+        """Complete each row by its posterior given the others; its current entries are a start.
+
+        It is the posterior's own minimum that counts: the prior keeps directions that nothing
+        determines from diverging.
+        """
+        Y, mask, others = self.rows, self.problem.mask, self.leave_one_out()
+        every = np.arange(len(Y))
+        found = others.minima(Y, mask, exclude=every, joint=True)
+        return others.read(replace(found, joint=None), mask, exclude=every)
 
     def leave_one_out(self) -> Posterior:
         """Return the leave-one-out posterior of the rows.
@@ -276,20 +305,9 @@ class RankRun:
         return Posterior(energy, pool, spreads(Y, seen), usual, packing=PLAIN)
 
 
-def ranks(last: int) -> list[int]:
-    """Return increasing ranks from one to ``last``."""
+def ranks(last: int, factor: float) -> list[int]:
+    """Return ranks from one to ``last`` that increase by a factor, or by one."""
     found = [1]
     while found[-1] < last:
-        found.append(min(last, found[-1] + max(1, found[-1] // FINER)))
+        found.append(min(last, max(int(found[-1] * factor), found[-1] + 1)))
     return found
-
-
-def largest(seen: np.ndarray) -> int:
-    """Return the largest rank of the path.
-
-    It is at most half the number of rows, so that there are two for each direction, and at most the
-    75 % quantile of the number of observed products: with more dimensions than that, anything fits.
-    """
-    observed = seen.sum(axis=1)
-    products = int(np.quantile(observed * (observed + 1) / 2, 0.75))
-    return max(1, min(len(seen) // 2, products, KERNEL.n_features(seen.shape[1]) - 1))

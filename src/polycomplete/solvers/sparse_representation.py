@@ -49,30 +49,28 @@ Resolvent = Callable[[Matrix], Matrix]
 BLOCK = 4 * TILE
 #: Maximum number of entries of the linear systems that are solved together.
 CELLS = 4e6
-#: κ of self-representation, which spreads the weight over similar rows.
-RIDGE = 1.0
-#: The first smoothing, at which hardly any row has a representation, and the end of the path.
-FIRST, END = 0.5, 1e-7
-#: Number of rounds at each smoothing except the last.
-ROUNDS = 5
 
 
 @dataclass(eq=False, repr=False)
 class SelfRepresentation(PathSolver):
     """Complete a matrix so that its rows are sparse combinations of each other.
 
-    The smoothing γ = 1/λ starts at 0.5 and is halved after every five rounds; a round is a step of
-    the coefficients followed by one of the missing entries.
+    The smoothing γ = 1/λ starts at 1 and is halved after a few rounds; a round is a step of the
+    coefficients followed by one of the missing entries.
 
     Parameters
     ----------
     smoothing : "auto" or float, default="auto"
         The last γ, for data divided by the length of a typical row: the paper's 1/λ over the mean
         squared length of the observed part of a row. "auto" chooses it on held-out entries.
+    ridge : float, default=1.0
+        κ, which spreads the weight over similar rows.
     constant : float, default=1.0
         An additional constant coordinate, relative to the length of a typical row. It draws the sum
         of a row's coefficients (of rows that are not normalized) towards one, as for affine
         surfaces; 0 for none.
+    n_rounds : int, default=5
+        Number of rounds at each smoothing except the last.
     max_iter : int, default=100
         Maximum number of rounds at the last smoothing.
     tol : float, default=5e-3
@@ -104,18 +102,20 @@ class SelfRepresentation(PathSolver):
     """
 
     smoothing: float | str = "auto"
+    ridge: float = 1.0
     constant: float = 1.0
+    n_rounds: int = 5
     max_iter: int = 100
     tol: float = 5e-3
     time_limit: float | None = None
     callback: Callback | None = None
 
-    path_end = END
+    path_end = 1e-7
 
     def check(self) -> None:
         """Raise if a parameter is not an allowed value."""
-        check_numbers(self, "max_iter")
-        check_numbers(self, "tol", "constant", zero=True)
+        check_numbers(self, "max_iter", "n_rounds")
+        check_numbers(self, "tol", "ridge", "constant", zero=True)
         if self.time_limit is not None:
             check_numbers(self, "time_limit", zero=True)
         given = self.smoothing
@@ -128,13 +128,13 @@ class SelfRepresentation(PathSolver):
         """Return the dictionary of completed rows and the result."""
         run, stop = SelfRepresentationRun(self, X, mask), "converged"
         try:
-            for gamma in stages(FIRST, smoothing, 2.0) if run.free.any() else []:
+            for gamma in stages(1.0, smoothing, 2.0) if run.free.any() else []:
                 last = gamma == smoothing
-                stop = run.stage(gamma, self.max_iter if last else ROUNDS, last)
+                stop = run.stage(gamma, self.max_iter if last else self.n_rounds, last)
         except Stopped as ended:
             stop = ended.reason
         logger.info("%.1f s: smoothing %.1e, %s", run.monitor.seconds, smoothing, stop)
-        dictionary = RowDictionary(run.atoms(), run.unit, run.constant, smoothing)
+        dictionary = RowDictionary(run.atoms(), run.unit, run.constant, smoothing, self.ridge)
         return dictionary, run.monitor.result(run.completed(), stop)
 
     def path(
@@ -144,13 +144,11 @@ class SelfRepresentation(PathSolver):
 
         The path ends early at its time limit.
         """
-        run, gamma = (
-            SelfRepresentationRun(replace(self, time_limit=time_limit, callback=None), X, mask),
-            FIRST,
-        )
+        quick = replace(self, time_limit=time_limit, callback=None)
+        run, gamma = SelfRepresentationRun(quick, X, mask), 1.0
         try:
-            for gamma in stages(FIRST, END, 2.0):
-                run.stage(gamma, ROUNDS)
+            for gamma in stages(1.0, self.path_end, 2.0):
+                run.stage(gamma, self.n_rounds)
                 yield gamma, run.completed()
         except Stopped:
             yield gamma, run.completed()
@@ -171,7 +169,7 @@ class SelfRepresentationRun:
         X = fill(X, mask, "mean") / self.unit
         self.X, self.seen = append_constant(X, mask, self.constant)
         self.free = ~self.seen
-        self.admm = row_wise_admm(n, n)
+        self.admm = row_wise_admm(n, n, solver.ridge)
 
     def atoms(self) -> Matrix:
         """Return the current rows, normalized."""
@@ -197,7 +195,7 @@ class SelfRepresentationRun:
         self.admm.adapt()
         D = self.admm.copies  # they fit the observed entries better than the codes
         missed = self.X - D @ atoms
-        norm = np.abs(D).sum() + RIDGE / 2 * np.sum(D**2)
+        norm = np.abs(D).sum() + self.admm.ridge / 2 * np.sum(D**2)
         value = norm + np.sum(missed[self.seen] ** 2) / (2 * gamma)
         return np.where(self.free, -missed, 0), float(value)
 
@@ -224,6 +222,7 @@ class RowDictionary:
     unit: float
     constant: float
     smoothing: float
+    ridge: float = 1.0
     tol: float = 1e-3
     max_iter: int = 200
 
@@ -245,7 +244,7 @@ class RowDictionary:
 
     def _predict(self, X: Matrix, mask: Matrix) -> Matrix:
         """Predict all entries of rows by sparse representations of the observed ones."""
-        admm = row_wise_admm(len(X), len(self.atoms))
+        admm = row_wise_admm(len(X), len(self.atoms), self.ridge)
         admm.run(ObservedMisfit(X, mask, self.atoms, 1 / self.smoothing), self.tol, self.max_iter)
         return admm.copies @ self.atoms
 
@@ -420,9 +419,9 @@ class Admm:
         return np.linalg.norm(A, axis=axis, keepdims=True)
 
 
-def row_wise_admm(n_rows: int, n_atoms: int) -> Admm:
+def row_wise_admm(n_rows: int, n_atoms: int, ridge: float) -> Admm:
     """Return ADMM for self-representation, with a penalty that adapts to each row."""
-    return Admm((n_rows, n_atoms), np.full((n_rows, 1), 30.0), RIDGE)
+    return Admm((n_rows, n_atoms), np.full((n_rows, 1), 30.0), ridge)
 
 
 def _times(A: Matrix, B: Matrix) -> Matrix:
