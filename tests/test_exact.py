@@ -11,7 +11,7 @@ from polycomplete.diagnostics import check_gradient
 from polycomplete.kernels import RBF, Linear, Polynomial
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
 from polycomplete.solvers.exact import BLOCKS, Exact
-from polycomplete.solvers.newton import DAMPING, hessian, step
+from polycomplete.solvers.newton import SLIGHT, hessian, step
 from polycomplete.solvers.problem import ExactProblem, leading_pairs
 from tests import naive
 
@@ -284,7 +284,7 @@ def test_a_newton_step_stays_within_the_memory_it_announces(kernel):
     try:
         at = problem.evaluate(problem.pack(X), 1e-4)
         here = hessian(at, 1e-4)
-        step(at, 1e-4, here, here.inverse(DAMPING))
+        step(at, 1e-4, here, here.inverse(SLIGHT))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -10,7 +10,7 @@ from polycomplete.solvers import Exact
 from polycomplete.solvers import newton as newton_module
 from polycomplete.solvers.base import fill, stages
 from polycomplete.solvers.exact import ExactRun
-from polycomplete.solvers.newton import DAMPING, direction, hessian, step
+from polycomplete.solvers.newton import SLIGHT, direction, hessian, step
 from polycomplete.solvers.problem import ExactProblem, LiftProblem
 from tests import naive
 
@@ -141,13 +141,13 @@ def test_direction_solves_the_least_squares_problem(monkeypatch, form, noise, wi
     monkeypatch.setattr(newton_module, "WIDE", widest)
     problem, z = small(form=form, noise=noise)
     here = hessian(problem.evaluate(z, 1.0), 1.0)
-    solve = here.inverse(DAMPING)
+    solve = here.inverse(SLIGHT)
     V = direction(here, solve, solved)
     assert not V[~problem.free].any()
-    residual = here.product(V, DAMPING) + here.gradient
+    residual = here.product(V, SLIGHT) + here.gradient
     left, first = (np.sum(r * solve(r)) for r in (residual, here.gradient))
     assert left <= solved**2 * first
-    exact = -np.linalg.solve(dense(here, problem, z.size, DAMPING), problem.pack(here.gradient))
+    exact = -np.linalg.solve(dense(here, problem, z.size, SLIGHT), problem.pack(here.gradient))
     assert np.linalg.norm(problem.pack(V) - exact) < 0.5 * np.linalg.norm(exact)
 
 
@@ -294,8 +294,8 @@ def test_turning_all_rows_turns_gradient_and_hessian(form):
     two = hessian(turned.evaluate(turned.pack(X @ Q), gamma), gamma)
     for a, b in (
         (one.gradient, two.gradient),
-        (one.product(V, DAMPING), two.product(V @ Q, DAMPING)),
-        (one.inverse(DAMPING)(V), two.inverse(DAMPING)(V @ Q)),
+        (one.product(V, SLIGHT), two.product(V @ Q, SLIGHT)),
+        (one.inverse(SLIGHT)(V), two.inverse(SLIGHT)(V @ Q)),
     ):
         np.testing.assert_allclose(b, a @ Q, atol=1e-6 * np.max(np.abs(a)))
 

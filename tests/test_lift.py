@@ -14,7 +14,7 @@ from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip
 from polycomplete.rows import Posterior, learn, spreads
 from polycomplete.solvers import AdamPlus, Exact
 from polycomplete.solvers.exact import BLOCKS
-from polycomplete.solvers.newton import DAMPING, hessian, step
+from polycomplete.solvers.newton import SLIGHT, hessian, step
 from polycomplete.solvers.problem import (
     ExactProblem,
     LiftProblem,
@@ -230,7 +230,7 @@ def peak(n, m=8, newton=False):
         if newton:
             at = problem.evaluate(z, 1e-3)
             here = hessian(at, 1e-3)
-            step(at, 1e-3, here, here.inverse(DAMPING))
+            step(at, 1e-3, here, here.inverse(SLIGHT))
         else:
             problem.value_and_gradient(z, 1e-3)
             row_energy(problem.kernel, X, 1e-3)

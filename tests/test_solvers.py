@@ -371,7 +371,7 @@ def test_second_chances_are_kept_only_if_the_objective_falls(monkeypatch, better
 def test_the_function_given_to_the_optimiser_has_its_right_gradient(monkeypatch, wide):
     checks = []
     if wide:  # then there is no preconditioner
-        monkeypatch.setattr(precondition, "WIDEST", 7)
+        monkeypatch.setattr(precondition, "WIDE", 7)
 
     def minimize(fun, x, **_):
         checks.append(check_gradient(fun, x, largest=1e-2 * np.linalg.norm(x)))

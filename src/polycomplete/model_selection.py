@@ -27,7 +27,7 @@ ENOUGH, MOST_DRAWS = 100, 8
 #: Minimum number of held-out entries on noisy data.
 CERTAIN = 3 * ENOUGH
 #: With fewer held-out entries, nothing is chosen.
-TOO_FEW = 20
+TOO_FEW = ENOUGH // 5
 #: The smoothing of a surface unless held-out entries say otherwise.
 CAUTIOUS = 1e-2
 #: Powers of the errors by which data are judged: with noise, between the absolute and the squared
@@ -40,7 +40,7 @@ COVERED = 0.9
 #: Largest error that counts, in units of a column's spread: how far a diverged row went is chance.
 LOST = 3.0
 #: Maximum number of rows to calibrate deviations on.
-JUDGED = 500
+JUDGED = 5 * ENOUGH
 #: If the spreads of the columns differ by less than this factor, no scale needs to be chosen.
 SIMILAR = 10.0
 

@@ -15,6 +15,7 @@ from polycomplete.rows.posterior import nearest as nearest
 from polycomplete.rows.posterior import restart as restart
 from polycomplete.rows.posterior import restart_by_folds as restart_by_folds
 from polycomplete.rows.posterior import spreads as spreads
+from polycomplete.rows.steps import DAMPING as DAMPING
 from polycomplete.rows.steps import EVEN as EVEN
 from polycomplete.rows.steps import EVEN_ROWS as EVEN_ROWS
 from polycomplete.rows.steps import PLAIN as PLAIN

@@ -22,14 +22,23 @@ from array_api_compat import array_namespace, device
 from polycomplete._devices import ROUNDING, Array, median
 from polycomplete._resources import Run
 from polycomplete.rows.energy import WIDE, RowEnergy
-from polycomplete.rows.steps import EVEN, EVEN_ROWS, PLAIN, Block, Holes, Packing, Prior, settle
+from polycomplete.rows.steps import (
+    DAMPING,
+    EVEN,
+    EVEN_ROWS,
+    PLAIN,
+    Block,
+    Holes,
+    Packing,
+    Prior,
+    settle,
+)
 
 STARTS = 10  # number of neighbors to start from
 #: Rows with a deviation below this, in spreads, are determined: five of six errors of a Gaussian
 #: with this deviation are below half a spread.
 DETERMINED = 0.36
 STEPS = (3, 2, 3)  # Levenberg–Marquardt steps; converged rows are dropped in between
-EASY = 1e-3  # initial damping
 GAIN = 0.01  # smaller differences of the energy, relative to T, are ignored
 PRIOR = 2.0  # width of the prior around the starts, and largest deviation, in spreads
 NARROWEST = 1e-6  # lower bound of a column's spread, relative to the largest spread
@@ -180,7 +189,7 @@ class Posterior:
         prior = Prior(center, self.usual / (PRIOR * self.spread) ** 2)
         seen = xp.take(mask, of, axis=0)
         own = None if exclude is None else xp.take(exclude, of)
-        E, damping = rows[:, 0] * 0, rows[:, 0] * 0 + EASY
+        E, damping = rows[:, 0] * 0, rows[:, 0] * 0 + DAMPING
         active = xp.arange(rows.shape[0], device=device(rows))
         for steps in STEPS:
             holes = Holes(xp.take(seen, active, axis=0), self.packing)

@@ -25,7 +25,7 @@ from polycomplete._messages import check_numbers
 from polycomplete._resources import Resources, blas_threads_for
 from polycomplete.kernels import Kernel, typical_distance
 from polycomplete.penalties import Schatten
-from polycomplete.rows import PLAIN, Posterior, restart, spreads
+from polycomplete.rows import PLAIN, WIDE, Posterior, restart, spreads
 from polycomplete.solvers.base import (
     WARM,
     Callback,
@@ -37,10 +37,9 @@ from polycomplete.solvers.base import (
     logger,
     stages,
 )
-from polycomplete.solvers.newton import DAMPING, PER_DECADE, RENEWED, Product, hessian, step
+from polycomplete.solvers.newton import PER_DECADE, RENEWED, SLIGHT, Product, hessian, step
 from polycomplete.solvers.precondition import precondition
 from polycomplete.solvers.problem import (
-    WIDEST,
     ExactProblem,
     LiftProblem,
     Point,
@@ -50,7 +49,7 @@ from polycomplete.solvers.problem import (
 
 ALGORITHMS, EIGEN = ("newton", "quasi-newton"), ("auto", "full", "partial")
 COARSE = 1e-7  # below this smoothing the kernel is widened
-HURRIED = 2  # Newton steps per factor of ten in the smoothing when choosing
+HURRIED = PER_DECADE - 1  # Newton steps per factor of ten in the smoothing when choosing
 
 # Maximum number of n × n arrays in memory during a Newton step: Gram matrix, eigenvectors, parts of
 # the Hessian and temporary arrays of products, 14 of them (tests/test_exact.py measures the peak).
@@ -156,7 +155,7 @@ class GramSolver(Solver[ExactProblem]):
 
 
 def _per_row(n_columns: int) -> int:
-    return 2 * n_columns**2 if n_columns <= WIDEST else 0
+    return 2 * n_columns**2 if n_columns <= WIDE else 0
 
 
 @dataclass(eq=False, repr=False)
@@ -174,7 +173,7 @@ class Exact(GramSolver):
         The first smoothing, relative to the mean of k(x, x).
     algorithm : {"newton", "quasi-newton"}, default="newton"
         Newton steps, or L-BFGS in row-preconditioned variables (without a preconditioner on data
-        with more than 256 columns). On a GPU "newton" is "quasi-newton".
+        with more than 128 columns). On a GPU "newton" is "quasi-newton".
     max_iter : int, default=40
         Maximum number of L-BFGS iterations in a stage, between two updates of the preconditioner;
         it does not limit Newton steps, of which each stage takes three.
@@ -365,7 +364,7 @@ class ExactRun:
             self.at, self.taken = problem.evaluate(self.z, gamma), 0
         here, before = hessian(self.at, gamma), self.at.value(gamma)
         if self.taken % RENEWED == 0:
-            self.inverse: Product = here.inverse(DAMPING)
+            self.inverse: Product = here.inverse(SLIGHT)
         self.at, self.taken = step(self.at, gamma, here, self.inverse), self.taken + 1
         self.z = self.at.z
         self.monitor.note(self.at.value(gamma), smoothing, before)

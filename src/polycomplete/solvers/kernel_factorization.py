@@ -27,12 +27,15 @@ import numpy as np
 from scipy import linalg
 from scipy.optimize import OptimizeResult, minimize
 
+from polycomplete._devices import ROUNDING
 from polycomplete._messages import check_numbers
 from polycomplete._resources import Resources
 from polycomplete.kernels import Kernel
 from polycomplete.penalties import Schatten
 from polycomplete.rows import (
+    DAMPING,
     PLAIN,
+    WIDE,
     Block,
     Holes,
     Posterior,
@@ -53,15 +56,14 @@ from polycomplete.solvers.base import (
     logger,
     stages,
 )
-from polycomplete.solvers.precondition import DAMPING, Preconditioner, precondition_rows
-from polycomplete.solvers.problem import WIDEST
+from polycomplete.solvers.precondition import Preconditioner, precondition_rows
 
 DRAWN = 2  # atoms drawn in a sweep per atom to be learned: drawn atoms explain less
 FEWEST_ATOMS, MOST_ATOMS = 40, 300  # of "auto"; a step costs r³
 ROUND = 40  # iterations between two updates of the preconditioner
 TRIM = 0.3  # eigenvalues of drawn atoms below this share of γ explain too little
 ENOUGH = 4.0  # above this mean energy, in units of β, the number of atoms is the limit, not β
-LEAST = 1e-12  # smaller β are lost in rounding
+LEAST = 100 * ROUNDING  # smaller β are lost in rounding
 
 
 @dataclass(eq=False, repr=False)
@@ -288,7 +290,7 @@ def precondition_jointly(
         return np.linalg.cholesky(here.hessian(block.padding, DAMPING))
 
     # Matrices of wide rows would need too much memory.
-    seen = mask if mask.shape[1] <= WIDEST else mask | True
+    seen = mask if mask.shape[1] <= WIDE else mask | True
     rows = precondition_rows(seen, factor)
     inside = kernel.gram(atoms)
     Z = _codes(inside, kernel.gram(X, atoms), gamma)

@@ -25,7 +25,7 @@ from polycomplete.solvers.problem import LiftProblem, Point
 
 PER_DECADE = 3  # steps per factor of ten in the smoothing
 RENEWED = 2 * PER_DECADE  # steps between updates of the preconditioner
-DAMPING = 1e-6  # relative to a row's metric: bounds steps in undetermined directions
+SLIGHT = 1e-6  # damping relative to a row's metric: bounds steps in undetermined directions
 LENGTHS = (1.0, 0.3, 0.1, 0.03, 0.01)  # step lengths, tried until the objective does not rise
 SOLVED, LONGEST = 0.25, 60  # relative residual and number of iterations at which CG stops
 UNUSED = 0.1  # directions whose weight is closer to 1 than this are treated as unused
@@ -200,7 +200,7 @@ def step(at: Point, gamma: float, here: HessianOperator, solve: Product) -> Poin
     >>> at = problem.evaluate(np.array([3.0]), 1e-3)
     >>> for gamma in (1e-3, 1e-4, 1e-5, 1e-6, 1e-7):
     ...     here = hessian(at, gamma)
-    ...     at = step(at, gamma, here, here.inverse(DAMPING))
+    ...     at = step(at, gamma, here, here.inverse(SLIGHT))
     >>> at.z.round(1)  # the rows are parallel
     array([4.])
     """
@@ -221,7 +221,7 @@ def direction(here: HessianOperator, solve: Product, solved: float = SOLVED) -> 
     for _ in range(LONGEST):
         if not size > solved**2 * first or size == 0:
             break
-        curved = here.product(way, DAMPING)
+        curved = here.product(way, SLIGHT)
         steep = float(np.sum(way * curved))
         if not steep > 0:  # non-positive curvature from rounding: stop
             break

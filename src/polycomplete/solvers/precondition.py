@@ -13,10 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
-from polycomplete.rows import Block, Holes
-from polycomplete.solvers.problem import WIDEST, ExactProblem, row_energy
-
-DAMPING = 1e-3  # relative to the row's metric: lower bound of the curvature
+from polycomplete.rows import DAMPING, WIDE, Block, Holes
+from polycomplete.solvers.problem import ExactProblem, row_energy
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ def precondition_rows(mask: np.ndarray, factor: Callable[[Block], np.ndarray]) -
 def precondition(problem: ExactProblem, z: np.ndarray, gamma: float) -> Preconditioner | None:
     """Return the preconditioner at z, or None if the rows are too wide for it to pay."""
     X = problem.unpack(z)
-    if X.shape[1] > WIDEST:
+    if X.shape[1] > WIDE:
         return None
     energy = row_energy(problem.kernel, X, gamma)
 

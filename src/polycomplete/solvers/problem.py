@@ -21,9 +21,6 @@ from polycomplete.kernels import Kernel, Polynomial
 from polycomplete.penalties import Schatten
 from polycomplete.rows import RowEnergy, learn
 
-# Maximum number of columns for which solvers also store two m × m matrices per row.
-WIDEST = 256
-
 
 @dataclass(frozen=True)
 class Spectrum:

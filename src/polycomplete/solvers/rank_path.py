@@ -21,7 +21,7 @@ from polycomplete.penalties import Schatten, Skip
 from polycomplete.rows import EVEN, PLAIN, Completion, Posterior, RowEnergy, restart, spreads
 from polycomplete.solvers.base import Callback, Monitor, PathSolver, Result, Stopped, logger
 from polycomplete.solvers.exact import Exact
-from polycomplete.solvers.newton import DAMPING, RENEWED, hessian, step
+from polycomplete.solvers.newton import RENEWED, SLIGHT, hessian, step
 from polycomplete.solvers.problem import ExactProblem, LiftProblem, pays, row_energy
 
 KERNEL = Polynomial(2, 0.0)
@@ -235,7 +235,7 @@ class RankRun:
         moved, inverse = 0.0, None
         for _ in range(steps if self.at.z.size else 0):
             here, before = hessian(self.at, GAMMA), self.at
-            inverse = inverse or here.inverse(DAMPING)
+            inverse = inverse or here.inverse(SLIGHT)
             left, self.at = self.unexplained, step(before, GAMMA, here, inverse)
             self.monitor.note(self.unexplained, 1 / self.rank, left)
             moved = np.mean((self.at.z - before.z) ** 2) * self.problem.X.shape[1]
