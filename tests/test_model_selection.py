@@ -72,10 +72,21 @@ def test_of_errors_that_cannot_be_told_apart_the_usual_one_wins_or_the_finest_wi
 
 
 def test_what_cannot_be_told_from_the_best_is_within_a_standard_error():
-    best, sign = np.linspace(0.5, 1, 100) ** 2, np.tile([1, -1], 50)
-    losses = {"worse": best + 0.3, "alike": best + 0.001 + 0.1 * sign, "best": best, "same": best}
-    assert indistinct(losses) == ["best", "same", "alike"]
+    best, sign = np.linspace(0.5, 1, 100), np.tile([1, -1], 50)
+    errors = {"worse": best + 0.3, "alike": best + 0.001 + 0.1 * sign, "best": best, "same": best}
+    assert indistinct(errors) == ["best", "same", "alike"]
     assert indistinct({"worse": best + 0.3}) == ["worse"]
+    assert indistinct(errors, power=1.0, standard_errors=100.0) == ["best", "same", "alike"]
+
+
+def test_what_is_clearly_better_for_most_entries_wins_if_others_are_undetermined():
+    truth, hidden = np.zeros((200, 1)), np.ones((200, 1), dtype=bool)
+    lost = np.random.default_rng(0).standard_normal((40, 1))
+    path = [
+        (smoothing, np.vstack([np.full((160, 1), error), sign * lost]))
+        for smoothing, error, sign in ((0.1, 0.3, 1), (0.01, 0.1, 1.02), (0.001, 0.03, 1.04))
+    ]
+    assert follow(path, truth, hidden, np.ones(1), usual=0.1).smoothing == 0.001
 
 
 def test_a_path_is_left_once_its_error_has_clearly_risen():

@@ -30,9 +30,11 @@ CERTAIN = 3 * ENOUGH
 TOO_FEW = ENOUGH // 5
 #: The smoothing of a surface unless held-out entries say otherwise.
 CAUTIOUS = 1e-2
-#: Powers of the errors by which data are judged: with noise, between the absolute and the squared
-#: error; with little noise, one by which a few stuck rows do not decide.
-NOISY, QUIET = 1.5, 0.5
+#: Powers of the errors by which all entries are judged, between the absolute and the squared error,
+#: and most of them, so that a few stuck or undetermined rows do not decide.
+ALL, MOST = 1.5, 0.5
+#: Differences of this many standard errors are clear.
+CLEAR = 3.0
 #: Data have little noise if the lowest error is below this, in units of a column's spread.
 WELL = 0.05
 #: Coverage at which deviations are calibrated.
@@ -162,7 +164,7 @@ def held_out_error(
     return _mean_error(_errors(X, completed, hidden, unit, groups))
 
 
-def _mean_error(errors: np.ndarray, power: float = NOISY) -> float:
+def _mean_error(errors: np.ndarray, power: float = ALL) -> float:
     """Return a mean between the absolute and the root mean squared error.
 
     With the squared error alone, a handful of rows would decide for all others; with the absolute
@@ -205,7 +207,7 @@ def follow(
         found = _errors(X, rows, hidden, unit, groups)
         if smoothing not in off or _mean_error(found) <= _mean_error(off[smoothing]):
             off[smoothing], completed[smoothing] = found, [rows]
-        if smoothing not in indistinct(_losses(off)):
+        if not any(smoothing in indistinct(off, power) for power in (ALL, MOST)):
             break
     return choice_of(off, completed, usual)
 
@@ -215,16 +217,16 @@ def choice_of(
 ) -> Choice:
     """Choose a smoothing by the errors of the held-out entries.
 
-    Of those that cannot be told from the best, it is the finest on data with little noise, which
-    fits them best, and otherwise the one nearest to the usual one, or the best if there is none.
+    With little noise, it is the finest that cannot be told from the best for most entries.
+    Otherwise, of those that cannot be told from the best for all entries, and are not clearly worse
+    for most of them, it is the one nearest to the usual one, or the best if there is none.
     """
-    alike: list[float] = indistinct(_losses(off))
     if _quiet(off):
-        chosen = min(alike)
-    elif usual is None:
-        chosen = alike[0]
+        chosen = min(indistinct(off, MOST))
     else:
-        chosen = min(alike, key=lambda smoothing: abs(np.log(smoothing / usual)))
+        alike = {smoothing: off[smoothing] for smoothing in indistinct(off, ALL)}
+        best = indistinct(alike, MOST, CLEAR)
+        chosen = min(best, key=lambda s: abs(np.log(s / usual))) if usual else best[0]
     return Choice(chosen, off, completed)
 
 
@@ -232,20 +234,26 @@ def _quiet(off: dict[float, np.ndarray]) -> bool:
     return min(map(_mean_error, off.values())) < WELL
 
 
-def _losses(off: dict[float, np.ndarray]) -> dict[float, np.ndarray]:
-    """Return the loss of each held-out entry."""
-    power = QUIET if _quiet(off) else NOISY
-    return {smoothing: each**power for smoothing, each in off.items()}
-
-
-def indistinct(losses: Mapping[Any, np.ndarray]) -> list[Any]:
+def indistinct(
+    off: Mapping[Any, np.ndarray], power: float = 2.0, standard_errors: float = 1.0
+) -> list[Any]:
     """Return which candidates cannot be told from the best, with the best first.
 
-    Their losses are larger by at most one standard error of the difference.
+    ``off`` are the errors of each; their mean, to a power, is larger by at most so many standard
+    errors of the difference.
     """
+    losses = {each: errors**power for each, errors in off.items()}
     best, *others = sorted(losses, key=lambda each: float(losses[each].mean()))
     more = {each: losses[each] - losses[best] for each in others}
-    return [best, *(e for e, d in more.items() if d.mean() <= d.std() / np.sqrt(len(d)))]
+    bound = standard_errors / np.sqrt(len(losses[best]))
+    return [best, *(each for each, d in more.items() if d.mean() <= bound * d.std())]
+
+
+def together(choices: list[Choice], usual: float | None = None) -> Choice:
+    """Choose by the errors on several paths, at their common smoothings."""
+    common = [s for s in choices[0].off if all(s in c.off for c in choices)]
+    off = {s: np.concatenate([c.off[s] for c in choices]) for s in common}
+    return choice_of(off, {s: [x for c in choices for x in c.completed[s]] for s in common}, usual)
 
 
 def calibration(errors: np.ndarray, deviations: np.ndarray) -> float:
@@ -258,13 +266,6 @@ def calibration(errors: np.ndarray, deviations: np.ndarray) -> float:
         return 1.0
     ratio = np.quantile(np.abs(errors[usable]) / deviations[usable], COVERED)
     return float(ratio / ndtri((1 + COVERED) / 2)) or 1.0
-
-
-def together(choices: list[Choice], usual: float | None = None) -> Choice:
-    """Choose by the errors on several paths, at their common smoothings."""
-    common = [s for s in choices[0].off if all(s in c.off for c in choices)]
-    off = {s: np.concatenate([c.off[s] for c in choices]) for s in common}
-    return choice_of(off, {s: [x for c in choices for x in c.completed[s]] for s in common}, usual)
 
 
 class Trial(NamedTuple):

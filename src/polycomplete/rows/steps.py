@@ -19,7 +19,7 @@ from polycomplete._resources import FULL, TILE, Resources, Run
 from polycomplete.rows.energy import ITERATIONS, RowEnergy
 
 DAMPING = 1e-3  # in units of the kernel's metric, where a quadratic model can be trusted
-LEAST = 1e-9  # smallest damping; the largest is its inverse
+LEAST = DAMPING**3  # smallest damping; the largest is its inverse
 BLOCK_ENTRIES = 16384  # rows × columns of a block: large enough to make call overhead small
 EVEN_ROWS = 5 * TILE  # rows of a block of fixed shape
 #: Minimum number of rows in a block: with fewer, call overhead outweighs the savings.

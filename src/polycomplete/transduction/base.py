@@ -295,8 +295,8 @@ class BaseTransducer(Savable, BaseEstimator):
         cases = [(member,) for member in members]
         choices = in_processes(holdout.judge, cases, holdout.Z.size >= LONG)
         most = (1 if size >= LARGE else 3) if self.n_members == "auto" else int(self.n_members)
-        losses = {i: choice.off[choice.smoothing] ** 2 for i, choice in enumerate(choices)}
-        best = indistinct(losses)[:most]
+        errors = {i: choice.off[choice.smoothing] for i, choice in enumerate(choices)}
+        best = indistinct(errors)[:most]
         for member, choice in ((members[each], choices[each]) for each in best):
             if choice.smoothing:
                 member.estimator.set_params(smoothing=choice.smoothing)
