@@ -9,6 +9,11 @@ factor 2/p keeps the slope positive and the limit p → 0 finite. The weights di
 equal (Schatten-p, NLMC), zero for the s largest (PMC-S), increasing (PMC-W). With p = 2 and zero
 weights for the R largest, it is the squared distance of the features from the best subspace of R
 dimensions (LADMC).
+
+The paper's sum has no factor 2/p and its weights are not divided by their largest. So R here is
+:meth:`Schatten.factor` times the paper's, and what is weighed against R takes the same factor: λ of
+the noisy formulation (``noise``), and the ε of Adam+. ``polycomplete.methods.get("pmc-w-paper")``
+and the other published forms take the paper's λ and ε, and convert both.
 """
 
 from __future__ import annotations
@@ -119,16 +124,22 @@ class Ramp(Weights):
 
 
 class Inverse(Weights):
-    """Weight 1/(σᵢᵖ + ε) with σᵢ = √λᵢ of an earlier fit, divided by the largest (PMC-W, w₁).
+    """Weight 1/(σᵢᵖ + ε) with σᵢ = √λᵢ, divided by the largest (PMC-W, the paper's w₁).
 
-    The first round of a solver uses equal weights, which is the Schatten-p fit that the paper
-    starts from; each later round fixes the weights by the spectrum at its start. If the penalty's
-    p is not positive, the weights use the paper's ½.
+    If frozen, as in the paper, the first round of a solver uses equal weights, which is the
+    Schatten-p fit that the paper starts from; each later round fixes the weights by the spectrum at
+    its start. If the penalty's p is not positive, the weights use the paper's ½.
 
     Parameters
     ----------
     epsilon : float, default=0.1
-        Bounds the ratio of the weights.
+        Bounds the ratio of the weights. The paper gives no number; its authors' code has .1.
+    power : float, default=1
+        Weigh by σ^(power p): 2 for 1/(λᵖ + ε), as in the code of the paper's authors.
+    frozen : bool, default=True
+        False for the weights of the current spectrum in every evaluation, constant in its gradient
+        only, as in the code of the paper's authors. The objective is then not what the gradient
+        descends: use it with :class:`~polycomplete.AdamPlus`.
 
     Examples
     --------
@@ -136,21 +147,26 @@ class Inverse(Weights):
     array([0.4, 1. ])
     """
 
-    adaptive = True
-
-    def __init__(self, epsilon: float = 0.1):
+    def __init__(self, epsilon: float = 0.1, power: float = 1.0, frozen: bool = True):
         self.epsilon = epsilon
+        self.power = power
+        self.frozen = frozen
+
+    @property
+    def adaptive(self) -> bool:  # type: ignore[override]
+        """Whether each round of a solver fixes the weights."""
+        return self.frozen
 
     def resolve(self, X: np.ndarray, mask: np.ndarray) -> Inverse:
-        """Check epsilon."""
-        check_numbers(self, "epsilon")
+        """Check the numbers."""
+        check_numbers(self, "epsilon", "power")
         return self
 
     def of(self, eigenvalues: Array, p: float) -> Array:
         """Return the weights of this spectrum."""
         xp = array_namespace(eigenvalues)
-        power = p if p > 0 else 0.5
-        w = 1 / (xp.clip(eigenvalues, 0.0, None) ** (power / 2) + float(self.epsilon))
+        power = self.power * (p if p > 0 else 0.5) / 2
+        w = 1 / (xp.clip(eigenvalues, 0.0, None) ** power + float(self.epsilon))
         return w / xp.max(w)
 
 
@@ -228,6 +244,15 @@ class Schatten(BaseEstimator):
                 f"Schatten(weights=...) must be an object such as Ramp(), got {self.weights!r}."
             )
         return Schatten(self.p, (self.weights or Equal()).resolve(X, mask))
+
+    def factor(self) -> float:
+        """Return R divided by the paper's sum, whose p is in (0, 1]: 2/p.
+
+        With :class:`Inverse` it is 2ε/p, since the weight of a vanishing eigenvalue is 1/ε there.
+        """
+        if not 0 < self.p <= 1:
+            raise ValueError(f"The paper's penalties have 0 < p <= 1, got {self.p!r}.")
+        return 2 / self.p * (self.weights.epsilon if isinstance(self.weights, Inverse) else 1.0)
 
     def weigh(self, eigenvalues: Array) -> Array:
         """Return the weights for a descending spectrum."""
