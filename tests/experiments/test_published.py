@@ -111,6 +111,16 @@ def test_vmc_steps_are_projected_gradient_steps():
         assert value == pytest.approx(np.sum(lam.clip(0) ** 0.25), rel=1e-4)
 
 
+def test_vmc_on_monomials_is_vmc_on_the_kernel_matrix(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, mask = rng.standard_normal((30, 3)), rng.random((30, 3)) < 0.7
+    given, vmc = np.where(mask, X, 0.0), published.ReweightedVariety(degree=3)
+    lifted = [rows for (rows, _), _ in zip(vmc.iterate(given, mask), range(20), strict=False)]
+    monkeypatch.setattr("experiments.published.vmc.comb", lambda n, k: 1000)
+    whole = [rows for (rows, _), _ in zip(vmc.iterate(given, mask), range(20), strict=False)]
+    np.testing.assert_allclose(lifted, whole, atol=1e-9)
+
+
 def test_ladmc_keeps_what_has_the_rank_already():
     X = datasets.make_union_of_subspaces(100, 12, n_subspaces=2, dim=2, random_state=0)
     mask = masks.uniform(X.shape, 0.8, random_state=0)
