@@ -100,14 +100,16 @@ def test_the_registry_cannot_be_changed_by_accident():
 def test_a_method_can_be_registered(monkeypatch):
     monkeypatch.setattr(registry, "_methods", own := dict(registry._methods))
     monkeypatch.setattr(registry, "METHODS", own)
-    entry = methods.Method("pmc-log", "PMC-log", polycomplete.PMC, "none", {"p": 0.0}, "rival")
+    entry = methods.Method(
+        "pmc-mine", "PMC-mine", polycomplete.PMC, "Nobody (2026).", {"p": 0.0}, "rival"
+    )
     assert methods.register(entry) is methods.register(entry)
-    assert methods.get("PMC-log", s=3).get_params()["p"] == 0.0
-    assert methods.names("rival")[-1] == "pmc-log"
+    assert methods.get("PMC-mine", s=3).get_params()["p"] == 0.0
+    assert methods.names("rival")[-1] == "pmc-mine"
     with pytest.raises(ValueError, match="There is a method 'pmc-w' already"):
         methods.register(replace(entry, name="pmc-w"))
     with pytest.raises(ValueError, match="must be in lower case"):
-        methods.register(replace(entry, name="PMC-log"))
+        methods.register(replace(entry, name="PMC-mine"))
 
 
 @pytest.mark.parametrize("name", registry.ELSEWHERE)

@@ -34,7 +34,8 @@ class NLMC(Completer):
         "auto" chooses it on held-out entries.
     noise : float, default=None
         λ of the noisy formulation, eq. (3): observed entries may move at a cost of λ/2 (x̂ − x)² in
-        scaled units. ``fit_transform`` returns them unchanged, ``residual_`` has the changes.
+        scaled units; 2/p times the paper's λ, as R is (:meth:`Schatten.factor`). ``fit_transform``
+        returns them unchanged, ``residual_`` has the changes.
     solver : Solver, default=None
         :class:`~polycomplete.Exact`, :class:`~polycomplete.Landmark`, or the paper's
         :class:`~polycomplete.AdamPlus`. By default ``Exact()`` up to 400 rows and with
@@ -144,7 +145,8 @@ class PMC(Completer):
         "auto" chooses it on held-out entries.
     noise : float, default=None
         λ of the noisy formulation, eq. (3): observed entries may move at a cost of λ/2 (x̂ − x)² in
-        scaled units. ``fit_transform`` returns them unchanged, ``residual_`` has the changes.
+        scaled units; 2/p times the paper's λ, as R is (:meth:`Schatten.factor`). ``fit_transform``
+        returns them unchanged, ``residual_`` has the changes.
     solver : Solver, default=None
         :class:`~polycomplete.Exact`, :class:`~polycomplete.Landmark`, or the paper's
         :class:`~polycomplete.AdamPlus`. By default ``Exact()`` up to 400 rows and with
@@ -261,7 +263,8 @@ class VMC(Completer):
         "auto" chooses it on held-out entries.
     noise : float, default=None
         λ of the noisy formulation, eq. (3): observed entries may move at a cost of λ/2 (x̂ − x)² in
-        scaled units. ``fit_transform`` returns them unchanged, ``residual_`` has the changes.
+        scaled units; 2/p times the paper's λ, as R is (:meth:`Schatten.factor`). ``fit_transform``
+        returns them unchanged, ``residual_`` has the changes.
     solver : Solver, default=None
         :class:`~polycomplete.Exact`, :class:`~polycomplete.Landmark`, or the paper's
         :class:`~polycomplete.AdamPlus`. By default ``Exact(blend=False)``.

@@ -184,7 +184,7 @@ def register(method: Method) -> Method:
     Examples
     --------
     >>> from polycomplete import PMC
-    >>> entry = register(Method("pmc-log", "PMC-log", PMC, "none", {"p": 0.0}, kind="rival"))
+    >>> entry = register(Method("pmc-log", "PMC-log", PMC, PMC_2020, {"p": 0.0}, kind="rival"))
     >>> get("pmc-log")
     PMC(p=0.0)
     """
