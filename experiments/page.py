@@ -52,8 +52,7 @@ def write_page(store: Store, experiments: Iterable[Experiment], out: Path) -> Pa
     used = {result["run"] for result in done}
     spent = sum(result["measures"]["seconds"] for result in done)
     commits = Counter(result.get("commit", "unknown") for result in done)
-    words = ABOUT["words"]
-    tables = [side_by_side(ABOUT["assumed"], words["settings"]), statements(words["statements"])]
+    tables = about()
     for table in tables:
         _write_table(table, out)
     # It looks like a completion report, with a few rules for figures and verdicts.
@@ -76,6 +75,12 @@ def write_page(store: Store, experiments: Iterable[Experiment], out: Path) -> Pa
         css=Markup(css),
     )
     return _write(out / "index.html", text.encode())
+
+
+def about() -> list[Table]:
+    """Return the tables that do not depend on trials: settings, and statements of the paper."""
+    words = ABOUT["words"]
+    return [side_by_side(ABOUT["assumed"], words["settings"]), statements(words["statements"])]
 
 
 def _section(store: Store, experiment: Experiment, out: Path, lacking: dict[str, str]) -> Section:

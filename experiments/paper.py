@@ -1,13 +1,11 @@
-"""How the paper's figures and tables are shown; paper.toml says what is run, and in which words.
+"""How the paper's figures are shown; paper.toml says what is run, and in which words.
 
 The paper prints its figures without numbers; what its authors' MATLAB code reaches on instances of
-the same kind stands in for them. printed/ has these numbers and Table 1 (docs/benchmarks.md tells
-how the authors' code was run).
+the same kind stands in for them (benchmarks/anchors/README.md tells how it was run).
 """
 
 from __future__ import annotations
 
-import math
 import tomllib
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -16,16 +14,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments import families, figures, limits
-from experiments.labels import LABELS, LOADERS
-from experiments.methods import FORMS, OURS, PRINTED, PUBLISHED, RECOMMENDED, label, short
+from experiments import families, figures, limits, table1
+from experiments.labels import LABELS
+from experiments.methods import FORMS, OURS, PRINTED, RECOMMENDED, label, short
 from experiments.report import (
     Report,
-    Value,
     by_form,
     labelled,
     means,
     overall,
+    printed,
     shared,
     spoken,
     standard_errors,
@@ -34,11 +32,6 @@ from experiments.trials import Experiment, Family
 from polycomplete import theory
 
 HERE = Path(__file__).parent
-
-
-def printed(name: str, index: str | list[str]) -> pd.DataFrame:
-    """Return numbers of the paper, or of its authors' code: a column for each method."""
-    return pd.read_csv(HERE / "printed" / f"{name}.csv").set_index(index)
 
 
 def manifolds(report: Report, results: pd.DataFrame) -> None:
@@ -155,7 +148,7 @@ def heat_maps(report: Report, results: pd.DataFrame, over: str) -> None:
     report.settings(fair)
     readings = [f"{b:.2f}" for b in drawn.get(READING, ())]
     if readings:
-        report.verdict("reading", None, rates=", ".join(readings), over=over)
+        report.verdict("reading", None, "note", rates=", ".join(readings), over=over)
     first = pd.Series(drawn["lower bound of the paper"], sizes.index)
     recovered(report, results[results["method"] == OURS], over, first)
 
@@ -186,7 +179,7 @@ def recovered(report: Report, ours: pd.DataFrame, over: str, bounds: pd.Series) 
     if useful:
         report.verdict("below", cells, "beyond", cells=where)
     else:
-        report.verdict("no-bound", None, "beyond", over=over, cells=where)
+        report.verdict("no-bound", None, "note", over=over, cells=where)
 
 
 def multi_grid(report: Report, results: pd.DataFrame) -> None:
@@ -256,7 +249,8 @@ def mocap(report: Report, results: pd.DataFrame) -> None:
     curves(report, panels, "share of missing entries", "RAE")
     for name, lines in found.items():
         report.lines(lines, "{:.0%}", f"-{name.replace('_', '-')}")
-        report.order(overall(lines), f"mean RAE on {name} over the rates that all were run on")
+        fair = lines.dropna(axis=1).mean(axis=1) if len(lines.dropna(axis=1).T) else overall(lines)
+        report.order(fair, f"mean RAE on {name} over the rates that all were run on")
     if "56_01" in found:
         report.authors(printed(report.name, "missing"), found["56_01"], "{:.0%}")
     for name, lines in found.items():
@@ -268,73 +262,6 @@ def mocap(report: Report, results: pd.DataFrame) -> None:
             report.verdict("targets", reached, "beyond", name=name, errors=", ".join(told))
 
 
-#: The rows of Table 1, in the order of the paper's columns: as published, and as recommended.
-CLASSES = {
-    "published": (
-        "SVM (authors)",
-        "lrmc-authors",
-        "LRMC+SVM (authors)",
-        *PUBLISHED[1:2],
-        *PUBLISHED[3:],
-    ),
-    "recommended": ("SVM", "lrmc", "LRMC+SVM", *RECOMMENDED[1:2], *RECOMMENDED[3:]),
-}
-#: What a user would try today.
-TREES = ("imputed + boosted", "boosted trees")
-TABLE1 = printed("table1", ["data", "theta"])
-
-
-def table1(report: Report, results: pd.DataFrame) -> None:
-    """Show our classification errors beside the printed ones, for every size that was run."""
-    lines = means(results, "error", ["data", "theta", "rows"])
-    tables = [*LOADERS]
-    lines = lines[sorted(lines, key=lambda c: (tables.index(c[0]), c[1], c[2] or math.inf))]
-    errors = results.groupby(["data", "theta", "rows", "method"])["error"]
-    spread = errors.std().unstack("method")
-    rows: dict[tuple[str, str, str], list[Value]] = {}
-    for data, theta, count in lines:
-        where = data, f"{theta:.0%}"
-        theirs = TABLE1.loc[(data, theta)]
-        rows[*where, "paper"] = [f"{v:g}" for v in theirs] + [None] * len(TREES)
-        for kind, methods in CLASSES.items():
-            wanted = [*methods, *(TREES if kind == "recommended" else ())]
-            found = (
-                f.reindex(wanted)
-                for f in (lines[data, theta, count], spread.loc[data, theta, count])
-            )
-            cells = [*map(with_deviation, *found)]
-            padded = cells + [None] * (len(methods) + len(TREES) - len(cells))
-            if any(cells):
-                rows[*where, f"as {kind}, {count or 'all'} rows"] = padded
-    header = ["data", "θ", "source", *map(short, CLASSES["recommended"]), *TREES]
-    report.table(header, [[*where, *values] for where, values in rows.items()])
-    cells_won(report, lines)
-    goals = TABLE1[[*PUBLISHED[-2:]]].min(axis=1)
-    ours = lines.reindex([OURS]).loc[OURS].dropna()
-    largest = {(data, theta): error for (data, theta, _), error in ours.items()}
-    reached = [error <= goals[cell] for cell, error in largest.items()]
-    told = [f"{d} {t:.0%}: {e:.2f} (paper {goals[d, t]:g})" for (d, t), e in largest.items()]
-    facts = {"reached": sum(reached), "number": len(told), "errors": "; ".join(told)}
-    if told:
-        report.verdict("goals", all(reached), "beyond", **facts)
-
-
-def cells_won(report: Report, lines: pd.DataFrame) -> None:
-    """Count, for each form, the cells in which PMC-S or PMC-W is lowest, or level."""
-    for kind, methods in CLASSES.items():
-        complete = lines.reindex(methods).dropna(axis=1)
-        won = (complete.loc[[*methods[-2:]]].min() <= complete.drop([*methods[-2:]]).min()).sum()
-        number = complete.shape[1]
-        report.verdict("cells", won > number / 2 if number else None, kind, won=won, number=number)
-
-
-def with_deviation(mean: float, deviation: float) -> Value:
-    """Return a mean and, if there were several trials, the standard deviation."""
-    if math.isnan(mean):
-        return None
-    return f"{mean:.2f}" if math.isnan(deviation) else f"{mean:.2f} ({deviation:.2f})"
-
-
 #: How the trials of an experiment are made, and how they are shown, in the order of the paper.
 SHOWN: dict[str, tuple[Family, Callable[[Report, pd.DataFrame], None]]] = {
     "manifolds": (families.MANIFOLDS, manifolds),
@@ -344,7 +271,7 @@ SHOWN: dict[str, tuple[Family, Callable[[Report, pd.DataFrame], None]]] = {
     "multi-grid": (families.SYNTHETIC, multi_grid),
     "hopkins": (families.TRAJECTORIES, hopkins),
     "mocap": (families.MOTION, mocap),
-    "table1": (LABELS, table1),
+    "table1": (LABELS, table1.table1),
     "theory": (families.RANKS, limits.ranks),
     "transition": (families.TRANSITION, limits.transition),
     "sensitivity": (families.SENSITIVITY, limits.sensitivity),

@@ -7,11 +7,12 @@ import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from experiments.methods import FORMS, ROWS, label, short
+from experiments.methods import FORMS, POLYNOMIAL, ROWS, label, short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -65,8 +66,8 @@ def _shown(value: Value) -> str:
 
 
 #: Kinds of verdicts: the published methods among themselves, the recommended ones among
-#: themselves, and aims beyond the paper.
-KINDS = ("published", "recommended", "beyond")
+#: themselves, aims beyond the paper, and notes that decide nothing.
+KINDS = ("published", "recommended", "beyond", "note")
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,8 @@ class Verdict:
     @property
     def word(self) -> str:
         """Return how the claim fared."""
+        if self.kind == "note":
+            return "note"
         reached = ("not reached", "reached")
         words = reached if self.kind == "beyond" else ("does not agree", "agrees")
         return "not decided" if self.holds is None else words[self.holds]
@@ -160,8 +163,15 @@ class Report:
 
 def by_form(lines: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the lines of the published and of the recommended methods, those that were run."""
-    found = {f"as {kind}": lines.reindex(rows).dropna(how="all") for kind, rows in FORMS.items()}
+    forms = zip(FORMS.items(), POLYNOMIAL, strict=True)
+    rows = {f"as {kind}": [*methods, polynomial] for (kind, methods), polynomial in forms}
+    found = {kind: lines.reindex(own).dropna(how="all") for kind, own in rows.items()}
     return {kind: own for kind, own in found.items() if len(own)} or {"all": lines}
+
+
+def printed(name: str, index: str | list[str]) -> pd.DataFrame:
+    """Return numbers of the paper, or of its authors' code: a column for each method."""
+    return pd.read_csv(Path(__file__).parent / "printed" / f"{name}.csv").set_index(index)
 
 
 def means(

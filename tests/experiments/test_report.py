@@ -48,6 +48,7 @@ def test_verdicts_have_their_words():
     words = [[Verdict(holds, "", kind).word for holds in (True, False, None)] for kind in kinds]
     agrees = ["agrees", "does not agree", "not decided"]
     assert words == [agrees, agrees, ["reached", "not reached", "not decided"]]
+    assert Verdict(None, "", "note").word == "note"
 
 
 def test_the_order_is_judged_twice_and_follows_the_numbers(report):
@@ -93,9 +94,10 @@ def test_no_setting_decides_nothing(report):
 def test_forms_are_apart_and_named():
     lines = pd.DataFrame({1: dict.fromkeys([*ROWS, *PRINTED], 0.5)})
     assert {kind: [*own.index] for kind, own in by_form(lines).items()} == {
-        "as published": [*PUBLISHED], "as recommended": [*RECOMMENDED]
-    }  # fmt: skip
-    assert [*by_form(lines.loc[["pmc-poly"]])] == ["all"]
+        "as published": [*PUBLISHED, "pmc-poly-paper"],
+        "as recommended": [*RECOMMENDED, "pmc-poly"],
+    }
+    assert [*by_form(lines.loc[["pmc-w2-paper"]])] == ["all"]
     assert [short(m) for m in PUBLISHED] == [short(m) for m in RECOMMENDED]
     assert len({label(m) for m in (*ROWS, *PRINTED)}) == len({*ROWS, *PRINTED})
 
