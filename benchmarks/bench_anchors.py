@@ -22,6 +22,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 import experiments.published  # noqa: F401  (adds rivals' published algorithms to the registry)
+from experiments.authors import lowest_counts
 from experiments.machine import REFERENCE_EIGH, eigh_seconds, measure
 from experiments.store import benchmark_store
 from polycomplete import masks, methods, metrics
@@ -58,8 +59,6 @@ COMPARED = {
     "lrmc-paper": ["LRMC"],
     "lrmc-authors": ["LRMC"],
 }
-FAMILIES = {"a": "one manifold", "b": "several", "c": "motion capture", "d": "labels",
-            "e": "trajectories"}  # fmt: skip
 #: Against all three of these on a cell, the best of them counts.
 THREE = ("PMC-S", "PMC-W", "NLMC")
 
@@ -163,20 +162,8 @@ def report_cells(rows: list[dict], scale: float) -> None:
 
 
 def report_order() -> None:
-    """Print in how many instances the authors' PMC-S or PMC-W is lowest among the authors' runs.
-
-    Instances count on which they also ran NLMC and LRMC; the other rivals vary.
-    """
-    runs: dict[str, dict[str, float]] = defaultdict(dict)
-    with (HERE / "results.csv").open() as file:
-        for row in csv.DictReader(file):
-            runs[row["instance"]][row["method"]] = float(row["error"])
-    told = []
-    for family, what in FAMILIES.items():
-        own = [e for name, e in runs.items() if name[0] == family and {*THREE, "LRMC"} <= {*e}]
-        rivals = [min(e for m, e in one.items() if m[:3] not in ("PMC", "KFM")) for one in own]
-        won = sum(min(e["PMC-S"], e["PMC-W"]) <= r for e, r in zip(own, rivals, strict=True))
-        told.append(f"{won} of {len(own)} ({family}, {what})")
+    """Print in how many instances the authors' PMC-S or PMC-W is lowest among the authors' runs."""
+    told = [f"{won} of {count} ({what})" for what, won, count, _ in lowest_counts()]
     print(f"by the authors' code PMC-S or PMC-W is lowest in {', '.join(told)} instances")
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
+from experiments import authors
 from experiments.figures import render
 from experiments.paper import ABOUT
 from experiments.report import Report, Table
@@ -78,9 +79,13 @@ def write_page(store: Store, experiments: Iterable[Experiment], out: Path) -> Pa
 
 
 def about() -> list[Table]:
-    """Return the tables that do not depend on trials: settings, and statements of the paper."""
+    """Return the tables that do not depend on trials."""
     words = ABOUT["words"]
-    return [side_by_side(ABOUT["assumed"], words["settings"]), statements(words["statements"])]
+    return [
+        authors.table(words["authors"]),
+        side_by_side(ABOUT["assumed"], words["settings"]),
+        statements(words["statements"]),
+    ]
 
 
 def _section(store: Store, experiment: Experiment, out: Path, lacking: dict[str, str]) -> Section:

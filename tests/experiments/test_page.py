@@ -151,6 +151,14 @@ def test_the_page_has_settings_statements_and_commits(written):
     assert {label(name) for name in (*ROWS, *PRINTED)} <= {*forms}
 
 
+def test_the_authors_own_runs_are_counted(written):
+    table = (written / "tables/authors.md").read_text()
+    for line in ("| one manifold | 24 | 30 |", "| several manifolds | 22 | 25 |",
+                 "| motion capture | 4 | 4 |", "| hidden labels | 3 | 4 |",
+                 "| feature trajectories | 3 | 6 |"):  # fmt: skip
+        assert line in table
+
+
 def test_figure_4_has_a_curve_marked_as_a_reading(written):
     store = Store(written / "trials.jsonl")
     report = report_of(store, EXPERIMENTS["multi-grid"])

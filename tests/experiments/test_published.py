@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+from benchmarks import bench_anchors
 from experiments import published
 from polycomplete import (
     SubspaceClusterer,
@@ -159,3 +160,23 @@ def test_the_svm_of_the_authors():
     found = published.support_vectors()
     assert (found.C, found.gamma) == (1000.0, 0.5e-4)
     assert published.support_vectors(authors=False).C == 1.0
+
+
+#: Method, instance, and how far the errors may be apart, relative to the authors'.
+REACHED = [
+    ("lrmc-authors", "a_n100_rho0.7_s100", 1e-4),
+    ("srmc-authors", "a_n100_rho0.7_s100", 1e-4),
+    ("vmc-2-paper", "a_n100_rho0.7_s100", 1e-4),
+    ("ladmc-paper", "a_n200_rho0.7_s100", 1e-3),
+    # Their objective is not smoothed, by which the step size is adapted.
+    ("pmc-w-authors", "a_n100_rho0.7_s100", 0.05),
+    ("pmc-s-authors", "a_n100_rho0.7_s100", 0.1),
+]
+
+
+@pytest.mark.parametrize(("name", "instance", "apart"), REACHED)
+def test_the_error_is_that_of_the_authors_own_code(name, instance, apart):
+    [(_, X, mask, _)] = [each for each in bench_anchors.chosen("a") if each[0] == instance]
+    theirs = bench_anchors.authors(bench_anchors.COMPARED[name])[instance][0]
+    completed = methods.get(name, random_state=0).fit_transform(masks.apply(X, mask))
+    assert metrics.rse(X, completed, mask) == pytest.approx(theirs, rel=apart)
