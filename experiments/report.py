@@ -125,6 +125,7 @@ class Report:
         rows = [
             [label(m), *(v for x in both for v in (authors.loc[x].get(m), lines.loc[m, x]))]
             for m in lines.index
+            if m in authors
         ]
         header = [f"{title.format(x)}, {who}" for x in both for who in ("authors", "here")]
         self.table(["method", *header], rows, "-authors")
@@ -148,6 +149,11 @@ class Report:
                 verb="holds" if holds else "does not hold",
                 among=f" among those that were run (not {absent})" if absent else "",
             )
+
+        known = found.reindex(POLYNOMIAL).dropna()
+        if len(known):
+            told = ", ".join(f"{value:.3g} ({label(m)})" for m, value in known.items())
+            self.verdict("polynomial", None, "note", errors=told, what=what)
 
     def settings(self, lines: pd.DataFrame) -> None:
         """Count, for each form, the settings in which PMC-S or PMC-W is lowest, or level."""

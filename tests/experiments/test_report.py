@@ -56,11 +56,15 @@ def test_the_order_is_judged_twice_and_follows_the_numbers(report):
     report.order(pd.Series(errors), "mean")
     report.order(pd.Series(errors | {"lrmc-authors": 0.05, OURS: 0.01}), "mean")
     report.order(pd.Series({OURS: 0.1}), "mean")
-    assert [(v.kind, v.holds) for v in report.verdicts] == [
+    notes = [v.sentence for v in report.verdicts if v.kind == "note"]
+    assert len(notes) == 2
+    assert "0.5 (PMC, degree 2 (paper)), 0.5 (PMC, degree 2)" in notes[0]
+    judged = [verdict for verdict in report.verdicts if verdict.kind != "note"]
+    assert [(v.kind, v.holds) for v in judged] == [
         ("published", True), ("recommended", False), ("published", False), ("recommended", True),
         ("published", None), ("recommended", None),
     ]  # fmt: skip
-    first, second, third, *_ = (verdict.sentence for verdict in report.verdicts)
+    first, second, third, *_ = (verdict.sentence for verdict in judged)
     assert first.startswith("As published: the better of PMC-S and PMC-W is PMC-W with 0.1, the ")
     assert "As recommended: the better of PMC-S and PMC-W is PMC-W with 0.2" in second
     assert "the best of the others VMC-2 with 0.15" in second
