@@ -11,7 +11,7 @@ weights for the R largest, it is the squared distance of the features from the b
 dimensions (LADMC).
 
 The paper's sum has no factor 2/p and its weights are not divided by their largest. So R here is
-:meth:`Schatten.factor` times the paper's, and what is weighed against R takes the same factor: λ of
+``Schatten.factor`` times the paper's, and what is weighed against R takes the same factor: λ of
 the noisy formulation (``noise``), and the ε of Adam+. ``polycomplete.methods.get("pmc-w-paper")``
 and the other published forms take the paper's λ and ε, and convert both.
 """

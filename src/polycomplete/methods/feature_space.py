@@ -34,7 +34,7 @@ class NLMC(Completer):
         "auto" chooses it on held-out entries.
     noise : float, default=None
         λ of the noisy formulation, eq. (3): observed entries may move at a cost of λ/2 (x̂ − x)² in
-        scaled units; 2/p times the paper's λ, as R is (:meth:`Schatten.factor`). ``fit_transform``
+        scaled units; 2/p times the paper's λ, as R is (``Schatten.factor``). ``fit_transform``
         returns them unchanged, ``residual_`` has the changes.
     solver : Solver, default=None
         :class:`~polycomplete.Exact`, :class:`~polycomplete.Landmark`, or the paper's
@@ -145,7 +145,7 @@ class PMC(Completer):
         "auto" chooses it on held-out entries.
     noise : float, default=None
         λ of the noisy formulation, eq. (3): observed entries may move at a cost of λ/2 (x̂ − x)² in
-        scaled units; 2/p times the paper's λ, as R is (:meth:`Schatten.factor`). ``fit_transform``
+        scaled units; 2/p times the paper's λ, as R is (``Schatten.factor``). ``fit_transform``
         returns them unchanged, ``residual_`` has the changes.
     solver : Solver, default=None
         :class:`~polycomplete.Exact`, :class:`~polycomplete.Landmark`, or the paper's
@@ -263,7 +263,7 @@ class VMC(Completer):
         "auto" chooses it on held-out entries.
     noise : float, default=None
         λ of the noisy formulation, eq. (3): observed entries may move at a cost of λ/2 (x̂ − x)² in
-        scaled units; 2/p times the paper's λ, as R is (:meth:`Schatten.factor`). ``fit_transform``
+        scaled units; 2/p times the paper's λ, as R is (``Schatten.factor``). ``fit_transform``
         returns them unchanged, ``residual_`` has the changes.
     solver : Solver, default=None
         :class:`~polycomplete.Exact`, :class:`~polycomplete.Landmark`, or the paper's

@@ -34,7 +34,7 @@ class AdamPlus(GramSolver):
         Decay rate of the mean of their squares.
     epsilon : float, default=1e-8
         Keeps steps finite if gradients vanish. In units of the gradient of R: that of the paper's
-        objective is smaller by :meth:`Schatten.factor <polycomplete.Schatten.factor>`.
+        objective is smaller by ``Schatten.factor``.
     correct_bias : bool, default=True
         Correct both moments for their zero start, as in Algorithm 1; the code of the paper's
         authors computes the corrections and does not use them.
