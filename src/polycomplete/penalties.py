@@ -29,7 +29,10 @@ from sklearn.base import BaseEstimator
 from polycomplete._devices import Array
 from polycomplete._messages import check_numbers
 
-__all__ = ["Equal", "Inverse", "Ramp", "Schatten", "Skip", "Weights", "linear_rank"]
+__all__ = [
+    *("Equal", "Inverse", "Ramp", "Schatten", "Skip", "Weights"),
+    *("lemma_3", "lemma_4", "linear_rank"),
+]
 
 
 class Weights(BaseEstimator):
@@ -269,3 +272,78 @@ class Schatten(BaseEstimator):
     def slope(self, eigenvalues: Array, weights: Array, gamma: float) -> Array:
         """Return ∂R/∂λ."""
         return weights * (eigenvalues + gamma) ** (self.p / 2 - 1)
+
+
+def lemma_3(Phi: np.ndarray, s: int, p: float, P: np.ndarray | None = None) -> tuple[float, float]:
+    """Evaluate both sides of the paper's Lemma 3, R₂ in terms of the kernel matrix.
+
+    Parameters
+    ----------
+    Phi : ndarray of shape (n, l)
+        φ(X), with samples as rows.
+    s : int
+        Number of largest singular values that do not count.
+    p : float
+        Power, in (0, 1].
+    P : ndarray of shape (n, s), optional
+        Orthonormal columns; the maximizer V_s by default.
+
+    Returns
+    -------
+    left, right : float
+        The sum of the p-th powers of all but the s largest singular values of φ(X), and
+        Tr K^(p/2) − Tr (Pᵀ K P)^(p/2), which is equal for the maximizer and larger otherwise.
+
+    Examples
+    --------
+    >>> Phi = np.diag([2.0, 1.0])
+    >>> lemma_3(Phi, 1, 1.0), lemma_3(Phi, 1, 1.0, np.array([[0.0], [1.0]]))
+    ((1.0, 1.0), (1.0, 2.0))
+    """
+    K, V, sigma = _spectra(Phi)
+    P = V[:, :s] if P is None else P
+    return float(np.sum(sigma[s:] ** p)), _trace(K, p) - _trace(P.T @ K @ P, p)
+
+
+def lemma_4(
+    Phi: np.ndarray, w: np.ndarray, p: float, Q: np.ndarray | None = None
+) -> tuple[float, float]:
+    """Evaluate both sides of the paper's Lemma 4, R₃ in terms of the kernel matrix.
+
+    Parameters
+    ----------
+    Phi : ndarray of shape (n, l)
+        φ(X), with samples as rows.
+    w : ndarray of shape (n,)
+        Weights that do not decrease.
+    p : float
+        Power, in (0, 1].
+    Q : ndarray of shape (n, n), optional
+        An orthogonal matrix; the minimizer V by default.
+
+    Returns
+    -------
+    left, right : float
+        The weighted sum of the p-th powers of the singular values of φ(X), and
+        Tr (W^(1/p) Qᵀ K Q W^(1/p))^(p/2), which is equal for the minimizer and larger otherwise.
+
+    Examples
+    --------
+    >>> Phi, w = np.diag([2.0, 1.0]), np.array([0.5, 1.0])
+    >>> lemma_4(Phi, w, 1.0), lemma_4(Phi, w, 1.0, np.eye(2)[::-1])
+    ((2.0, 2.0), (2.0, 2.5))
+    """
+    K, V, sigma = _spectra(Phi)
+    half = (V if Q is None else Q) * np.asarray(w) ** (1 / p)
+    return float(np.sum(w[: len(sigma)] * sigma**p)), _trace(half.T @ K @ half, p)
+
+
+def _spectra(Phi: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return K, its eigenvectors by descending eigenvalues, and the singular values of φ(X)."""
+    K = Phi @ Phi.T
+    return K, np.linalg.eigh(K)[1][:, ::-1], np.linalg.svd(Phi, compute_uv=False)
+
+
+def _trace(A: np.ndarray, p: float) -> float:
+    """Return Tr A^(p/2) for a positive semidefinite A."""
+    return float(np.sum(np.linalg.eigvalsh(A).clip(0) ** (p / 2)))

@@ -19,8 +19,6 @@ from scipy.fft import dct
 __all__ = [
     "approximation_constant",
     "information_limit",
-    "lemma_3",
-    "lemma_4",
     "mnp",
     "mnp_phi",
     "polynomial_features",
@@ -449,83 +447,6 @@ def rbf_polynomial_bound(max_norm: float, sigma: float, q: int) -> float:
     ratio = max_norm / sigma
     # Factor by factor, because then a bound that overflows is inf instead of an exception.
     return math.prod(ratio * ratio / j for j in range(1, q + 2))
-
-
-def lemma_3(Phi: np.ndarray, s: int, p: float, P: np.ndarray | None = None) -> tuple[float, float]:
-    """Evaluate both sides of Lemma 3 for a matrix of features, with samples as rows.
-
-    Parameters
-    ----------
-    Phi : ndarray of shape (n, l)
-        phi(X).
-    s : int
-        Number of largest singular values that do not count.
-    p : float
-        Power, in (0, 1].
-    P : ndarray of shape (n, s), optional
-        Orthonormal columns; the maximizer V_s by default.
-
-    Returns
-    -------
-    left, right : float
-        The sum of the p-th powers of all but the s largest singular values of phi(X), and
-        Tr K^(p/2) - Tr (P^T K P)^(p/2), which is equal for the maximizer and larger otherwise.
-
-    Examples
-    --------
-    >>> Phi = np.diag([2.0, 1.0])
-    >>> lemma_3(Phi, 1, 1.0), lemma_3(Phi, 1, 1.0, np.array([[0.0], [1.0]]))
-    ((1.0, 1.0), (1.0, 2.0))
-    """
-    K, V, sigma = _spectra(Phi, p)
-    _check(0, s=s)
-    P = V[:, :s] if P is None else P
-    return float(np.sum(sigma[s:] ** p)), _trace(K, p) - _trace(P.T @ K @ P, p)
-
-
-def lemma_4(
-    Phi: np.ndarray, w: np.ndarray, p: float, Q: np.ndarray | None = None
-) -> tuple[float, float]:
-    """Evaluate both sides of Lemma 4 for a matrix of features, with samples as rows.
-
-    Parameters
-    ----------
-    Phi : ndarray of shape (n, l)
-        phi(X).
-    w : ndarray of shape (n,)
-        Weights that do not decrease.
-    p : float
-        Power, in (0, 1].
-    Q : ndarray of shape (n, n), optional
-        An orthogonal matrix; the minimizer V by default.
-
-    Returns
-    -------
-    left, right : float
-        The weighted sum of the p-th powers of the singular values of phi(X), and
-        Tr (W^(1/p) Q^T K Q W^(1/p))^(p/2), which is equal for the minimizer and larger otherwise.
-
-    Examples
-    --------
-    >>> Phi, w = np.diag([2.0, 1.0]), np.array([0.5, 1.0])
-    >>> lemma_4(Phi, w, 1.0), lemma_4(Phi, w, 1.0, np.eye(2)[::-1])
-    ((2.0, 2.0), (2.0, 2.5))
-    """
-    K, V, sigma = _spectra(Phi, p)
-    half = (V if Q is None else Q) * np.asarray(w) ** (1 / p)
-    return float(np.sum(w[: len(sigma)] * sigma**p)), _trace(half.T @ K @ half, p)
-
-
-def _spectra(Phi: np.ndarray, p: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return K, its eigenvectors by descending eigenvalues, and the singular values of phi(X)."""
-    _check(0, whole=False, strict=True, p=p)
-    K = Phi @ Phi.T
-    return K, np.linalg.eigh(K)[1][:, ::-1], np.linalg.svd(Phi, compute_uv=False)
-
-
-def _trace(A: np.ndarray, p: float) -> float:
-    """Return Tr A^(p/2) for a positive semidefinite A."""
-    return float(np.sum(np.linalg.eigvalsh(A).clip(0) ** (p / 2)))
 
 
 def _check(low: int, *, whole: bool = True, strict: bool = False, **values: float) -> None:
