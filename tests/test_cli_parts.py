@@ -465,7 +465,7 @@ def test_a_report_that_cannot_be_made_fails_nothing_else(run, tmp_path, monkeypa
     def broken(*_, **__):
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr("polycomplete.report.page_of", broken)
+    monkeypatch.setattr("polycomplete.report.Report.html", broken)
     done = run("complete", "a.csv", "--method", "mean", *files)
     assert "Completed 1 of 6 cells (16.7%) by mean in " in done.stderr
     monkeypatch.setattr("polycomplete.report.summarize", broken)

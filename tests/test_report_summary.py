@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -222,3 +223,10 @@ def test_labels_that_the_fit_never_saw_are_neither_missing_nor_learned_from():
     assert (
         "Labels that the fit never saw stay as they are: 3 cells in column “kind”." in report.text()
     )
+
+
+def test_a_column_of_lists_is_left_alone():
+    table = pl.DataFrame({"x": [1.0, None, 3.0], "pair": [[1, 2], [3, 4], [5, 6]]})
+    completed = table.with_columns(x=[1.0, 2.0, 3.0])
+    found = Report(Told(feature_names_in_=["x"]), table, completed).summary["table"]
+    assert (found["columns"], found["used_columns"], found["completed"]) == (2, 1, 1)

@@ -1,5 +1,7 @@
 """Row energies against really removing rows, steps, neighbours, several starts, row scales."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -231,12 +233,25 @@ def test_what_comes_back_does_not_depend_on_company_or_order(surface, in_place, 
 def test_a_row_starts_from_its_neighbors_but_not_from_itself(surface):
     rows, _, seen, _ = surface
     own = np.arange(60)
-    starts = posterior_of(surface, True)._starts(rows[:60], seen, own, joint=False)
+    starts, _ = posterior_of(surface, True)._starts(rows[:60], seen, own, joint=False)
     expected = rows[nearest(rows[:60], seen, rows, posterior.STARTS, own)]
     assert np.array_equal(starts, np.where(seen[:, None], rows[:60, None], expected))
-    joint = posterior_of(surface, True)._starts(rows[:60], seen, own, joint=True)
+    joint, _ = posterior_of(surface, True)._starts(rows[:60], seen, own, joint=True)
     assert np.array_equal(joint[:, 0], rows[:60])
     assert np.array_equal(joint[:, 1:], starts)
+
+
+def test_deviations_are_larger_where_neighbors_are_less_certain(surface):
+    rows, new, seen, _ = surface
+    model = posterior_of(surface)
+    near = nearest(new, seen, rows, posterior.STARTS)
+    energies = np.random.default_rng(0).uniform(1, 100, len(rows)) * model.usual
+    local = replace(model, energies=energies)
+    heat = local.minima(new, seen).heat
+    np.testing.assert_allclose(heat, np.exp(np.log(energies)[near].mean(axis=1)))
+    hot = replace(model, energies=np.full(len(rows), 100 * model.usual)).complete(new, seen)
+    std, holes = model.complete(new, seen).std, ~seen
+    assert 5 < np.median(hot.std[holes] / std[holes]) <= 10.1  # the root of 100, if unique
 
 
 def test_starts_close_to_each_other_count_once(surface):
@@ -256,8 +271,8 @@ def test_starts_close_to_each_other_count_once(surface):
 def test_there_are_never_more_starts_than_rows_to_start_from(surface):
     rows, new, seen, _ = surface
     few = Posterior(learn(RBF(width=8.0), rows[:4], 1e-6), rows[:4], spreads(rows), 1e-6)
-    assert few._starts(new[:2], seen[:2], None, joint=False).shape == (2, 4, 8)
-    assert few._starts(new[:2], seen[:2], np.array([0, 1]), joint=False).shape == (2, 3, 8)
+    assert few._starts(new[:2], seen[:2], None, joint=False)[0].shape == (2, 4, 8)
+    assert few._starts(new[:2], seen[:2], np.array([0, 1]), joint=False)[0].shape == (2, 3, 8)
 
 
 @pytest.mark.parametrize("packing", [PLAIN, Packing(even=True, entries=100, smallest=24)])

@@ -596,3 +596,26 @@ def test_whole_numbers_of_hundreds_of_digits_are_named():
     table = pd.DataFrame({"o": cells, "x": [1.0, 2.0, 3.0, 4.0]})
     with pytest.raises(ValueError, match=r"'o' holds 10+ in row 0.*too large to convert.*make it"):
         TableCompleter(methods.get("lrmc")).fit(table)
+
+
+@pytest.mark.parametrize("m", [64, 257, 1000])
+def test_every_fitted_attribute_is_right_at_any_width(m):
+    rng = np.random.default_rng(m)
+    X = np.outer(rng.normal(size=24), rng.normal(size=m))
+    kind = np.where(X[:, 0] * X[0, 0] > 0, "a", "b").astype(object)
+    X[rng.random(X.shape) < 0.1], kind[::6] = np.nan, None
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(m)]).assign(kind=kind)
+    found = TableCompleter(PMC(**QUICK), random_state=0).fit(frame)
+    names, numbers = [*frame.columns], [*frame.columns[:-1]]
+    assert (found.n_features_in_, found.n_samples_seen_) == (m + 1, 24)
+    assert found.feature_names_in_.tolist() == found.get_feature_names_out().tolist() == names
+    assert [column.name for column in found.schema_] == names
+    assert list(found.calibrations_) == list(found.proba_) == ["kind"]
+    assert_array_equal(found.proba_["kind"].rows, np.arange(0, 24, 6))
+    assert_allclose(found.proba_["kind"].values.sum(axis=1), 1)
+    assert list(found.cell_std_) == numbers
+    for name, std in found.cell_std_.items():
+        assert_array_equal(std > 0, frame[name].isna())
+    assert (found.held_out_, found.fallback_columns_) == (None, [])
+    assert found.method_.n_features_in_ == m + 2
+    assert found.transform(frame[:2]).notna().all(axis=None)

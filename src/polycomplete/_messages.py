@@ -16,28 +16,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 def warn_unconverged(result: Any, remedy: str) -> None:
     """Warn that a solver did not converge, with the remedy, unless a callback stopped it."""
-    if result.stop == "max_iter":
-        problem = (
-            f"did not converge in {result.iterations} iterations; the completion may improve with "
-            f"{remedy}."
-        )
-    elif result.stop == "time_limit":
-        problem = (
-            f"reached its time limit at smoothing {result.smoothing:.0e}, before it converged; "
-            "allow more time or fit on fewer rows."
-        )
-    else:
-        return
-    warn(f"The solver {problem}", ConvergenceWarning)
-
-
-def warn_dropped(names: list[str]) -> None:
-    """Warn that columns without any observed entry are dropped."""
-    warn(
-        f"Columns {', '.join(names)} have no observed entry and are dropped; "
-        "keep_empty_features=True keeps them as zeros.",
-        UserWarning,
-    )
+    problems = {
+        "max_iter": f"did not converge in {result.iterations} iterations; the completion may "
+        f"improve with {remedy}.",
+        "time_limit": f"reached its time limit at smoothing {result.smoothing:.0e}, before it "
+        "converged; allow more time or fit on fewer rows.",
+    }
+    if result.stop in problems:
+        warn(f"The solver {problems[result.stop]}", ConvergenceWarning)
 
 
 def warn(message: str, kind: type[Warning]) -> None:
@@ -79,6 +65,13 @@ def listening(handler: logging.Handler, level: int) -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.setLevel(before)
+
+
+def check_settings(owner: object, **rules: tuple[bool, str]) -> None:
+    """Raise unless these attributes of an object are good, with what is allowed."""
+    for name, (good, allowed) in rules.items():
+        if not good:
+            raise ValueError(f"{name} must be {allowed}, got {getattr(owner, name)!r}.")
 
 
 def check_numbers(owner: object, *names: str, zero: bool = False) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,7 +16,7 @@ from sklearn.utils import Tags, check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from polycomplete._devices import name_of
-from polycomplete._messages import FarCellError, showing, warn_dropped, warn_unconverged
+from polycomplete._messages import FarCellError, showing, warn, warn_unconverged
 from polycomplete.frames import column_labels, find_missing, like_input, to_matrix
 from polycomplete.kernels import RBF
 from polycomplete.model_selection import HeldOut
@@ -67,6 +68,7 @@ class Reported(Savable):
         return Report(self, X, completed, **options)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BaseCompleter(Reported, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """The part of a completer that does not depend on the method.
 
@@ -77,10 +79,6 @@ class BaseCompleter(Reported, OneToOneFeatureMixin, TransformerMixin, BaseEstima
 
     Parameters
     ----------
-    scale : str or None, default=None
-        How to scale columns, from their observed entries: "standard" (divide by the standard
-        deviation), "sqrt" (by its square root), "range", None (not at all), or, for some methods,
-        "auto".
     missing_values : float, default=nan
         Number that marks a missing entry, besides NaN and None.
     add_indicator : bool, default=False
@@ -121,27 +119,17 @@ class BaseCompleter(Reported, OneToOneFeatureMixin, TransformerMixin, BaseEstima
     True
     """
 
-    def __init__(
-        self,
-        scale: str | None = None,
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ):
-        self.scale = scale
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.random_state = random_state
-        self.verbose = verbose
+    missing_values: float = np.nan
+    add_indicator: bool = False
+    keep_empty_features: bool = False
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
-    model_: Any  # a Model, or None
-    held_out_: HeldOut | None
+    model_: Any = field(init=False)  # a Model, or None
+    held_out_: HeldOut | None = field(init=False)
     #: Columns with the same number encode one variable, as the indicators of a category do.
-    _column_groups: np.ndarray | None = None
-    _lies_on: str | None = None  # the GPU that holds the data
+    _column_groups: np.ndarray | None = field(init=False, default=None)
+    _lies_on: str | None = field(init=False, default=None)  # the GPU that holds the data
 
     @property
     def _remedy(self) -> str:
@@ -360,7 +348,9 @@ class BaseCompleter(Reported, OneToOneFeatureMixin, TransformerMixin, BaseEstima
         varies = np.flatnonzero(seen)
         self._columns = varies[~is_constant(matrix[:, varies], mask[:, varies])]
         if len(self._kept) < len(seen):
-            warn_dropped([str(name) for name in super().get_feature_names_out()[~seen]])
+            names = ", ".join(map(str, super().get_feature_names_out()[~seen]))
+            message = f"Columns {names} have no observed entry and are dropped; "
+            warn(message + "keep_empty_features=True keeps them as zeros.", UserWarning)
         if self.add_indicator:
             holes = np.where(mask.all(axis=0), 0.0, np.nan)
             self.indicator_ = MissingIndicator(error_on_new=False).fit(holes[None])

@@ -15,8 +15,11 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from polycomplete._optional import need
+from polycomplete.methods.base import Scaled
 from polycomplete.methods.completer import Completer
 from polycomplete.report.columns import BINS, Cells, cells_of, columns_of
+from polycomplete.solvers.low_rank import LinearModel
+from polycomplete.surface import SurfaceModel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -238,22 +241,21 @@ def spectrum(completer: Completer) -> np.ndarray:
 
 def _spectrum(completer: Any, most: int | None = None) -> tuple[np.ndarray, int, float | None]:
     """Return a spectrum (of ``most`` rows at most), its rank, and the level of the smoothing."""
-    model = getattr(completer.model_, "model", completer.model_)  # below the scaling of the columns
-    if model is None:
-        raise ValueError("This completer learned no surface: no column of its data varies.")
-    if hasattr(model, "directions"):
-        return model.values[:most], model.rank if len(model.values) else 0, None
-    if not hasattr(model, "kernel") or not len(getattr(model, "rows", ())):
-        raise ValueError(f"{type(completer).__name__} has no spectrum.")
-    count, level = len(model.rows), None
-    rows = np.asarray(model.rows)[np.linspace(0, count - 1, min(count, most or count)).astype(int)]
-    values = np.maximum(np.linalg.eigvalsh(model.kernel.gram(rows))[::-1], 0)
-    if hasattr(model, "floor"):  # of the mean over rows
-        level = float(model.floor) * len(rows)
-    elif hasattr(model, "smoothing"):  # eigenvalues grow with the number of rows
-        size = float(np.mean(model.kernel.diagonal(rows))) * len(rows)
-        level = float(model.smoothing) * size / count
-    return values, int(np.count_nonzero(values > (level or 0))), level
+    match completer.model_:
+        case None:
+            raise ValueError("This completer learned no surface: no column of its data varies.")
+        case Scaled(model=LinearModel() as model):
+            return model.values[:most], model.rank if len(model.values) else 0, None
+        case SurfaceModel() as model if len(model.rows):
+            count = len(model.rows)
+            kept = np.linspace(0, count - 1, min(count, most or count)).astype(int)
+            rows = np.asarray(model.rows)[kept]
+            values = np.maximum(np.linalg.eigvalsh(model.kernel.gram(rows))[::-1], 0)
+            # Eigenvalues grow with the number of rows.
+            size = float(np.mean(model.kernel.diagonal(rows))) * len(rows)
+            level = float(model.smoothing) * size / count
+            return values, int(np.count_nonzero(values > level)), level
+    raise ValueError(f"{type(completer).__name__} has no spectrum.")
 
 
 def plot_missingness(X: Any, ax: Axes | None = None) -> Axes:
@@ -409,7 +411,7 @@ def plot_before_after(given: Any, completed: Any, column: Any = 0, ax: Axes | No
     (name, before), (_, after) = (_pick(table, column) for table in (given, completed))
     old, new = before.entries[before.seen], after.entries[after.seen & ~before.seen]
     ax = _axes(ax)
-    draw = _draw_labels if before.is_text else _draw_numbers
+    draw = _draw_labels if before.kind == "text" else _draw_numbers
     draw(ax, [(f"observed ({len(old)})", old), (f"completed ({len(new)})", new)])
     ax.set(xlabel=name, ylabel="share of the cells")
     ax.legend()

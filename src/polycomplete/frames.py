@@ -6,7 +6,6 @@ errors can name column and row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
@@ -45,30 +44,48 @@ def to_matrix(X: Any, exact: bool = False) -> np.ndarray:
         X = to_host(X)
     frame = _frame(X)
     if frame is not None:
-        columns = [floats(column, exact) for column in frame.iter_columns()]
-        return np.column_stack(columns) if columns else np.empty((len(frame), 0))
-    if isinstance(X, np.ma.MaskedArray):
-        if exact:
-            _refuse_rounded(np.ma.filled(X, 0))
-        return np.ma.filled(X.astype(X.dtype if X.dtype.kind == "f" else np.float64), np.nan)
-    return _floats_of_array(_array(X, exact), type(X).__name__, exact)
+        columns = [floats(column) for column in frame.iter_columns()]
+        matrix = np.column_stack(columns) if columns else np.empty((len(frame), 0))
+    elif isinstance(X, np.ma.MaskedArray):
+        matrix = np.ma.filled(X.astype(X.dtype if X.dtype.kind == "f" else np.float64), np.nan)
+    else:
+        matrix = _floats_of_array(X)
+    if exact and matrix.ndim == 2 and getattr(X, "dtype", None) not in (np.float32, np.float64):
+        _refuse_rounded(X, frame, matrix)
+    return matrix
 
 
-def _floats_of_array(array: np.ndarray, given: str, exact: bool) -> np.ndarray:
+def _floats_of_array(X: Any) -> np.ndarray:
+    rows = X if isinstance(X, list | tuple) else ()
+    ragged = len({len(row) for row in rows if hasattr(row, "__len__")}) > 1
+    array = np.asarray(X, dtype=object if ragged else None)
     if array.dtype in (np.float32, np.float64):
         return array
     if array.dtype.kind in "biuf":
-        if exact:
-            _refuse_rounded(array)
         return array.astype(np.float64)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported; pass real and imaginary parts as columns.")
     if array.ndim != 2:
         raise ValueError(
             "X must be a two-dimensional array of numbers or a data frame that is in memory, got "
-            f"{given} of {array.ndim} dimensions."
+            f"{type(X).__name__} of {array.ndim} dimensions."
         )
-    return np.column_stack([_objects(column, j, exact) for j, column in enumerate(array.T)])
+    return np.column_stack([_objects(column, j) for j, column in enumerate(array.T)])
+
+
+def _refuse_rounded(X: Any, frame: Any, matrix: np.ndarray) -> None:
+    """Raise if an integer would come back as another number."""
+    high, low = (end.reduce(matrix, axis=0, initial=0) for end in (np.fmax, np.fmin))
+    for j in np.flatnonzero(np.maximum(high, -low) >= EXACT).tolist():
+        name = j if frame is None else frame.columns[j]
+        cells = [row[j] for row in X] if frame is None else frame[name].to_list()
+        for row, entry in enumerate(cells):
+            if isinstance(entry, Integral) and int(float(entry)) != entry:
+                raise ValueError(
+                    f"Column {name!r} holds {int(entry)!r:.60} in row {row}, which float64 cannot "
+                    "hold exactly, so that it would come back as another number; use "
+                    "TableCompleter, which keeps it, or convert the column to float first."
+                )
 
 
 def _frame(X: Any) -> Any:
@@ -91,35 +108,7 @@ def table(X: Any) -> Any:
     return frame
 
 
-def _array(X: Any, exact: bool) -> np.ndarray:
-    """Return an array, of objects if lists are ragged or contain rounded integers."""
-    listed = isinstance(X, list | tuple)
-    if listed and len({len(row) for row in X if hasattr(row, "__len__")}) > 1:
-        return np.asarray(X, dtype=object)
-    array = np.asarray(X)
-    rounded = listed and array.dtype == np.float64 and np.any(np.abs(array) >= EXACT)
-    return np.asarray(X, dtype=object) if exact and rounded else array
-
-
-def _refuse_rounded(X: np.ndarray) -> None:
-    """Raise if an array holds an integer that float64 cannot hold."""
-    if X.dtype.kind in "iu" and X.ndim == 2:
-        for row, column in np.argwhere((X > EXACT) | (X < -EXACT)):
-            _check_exact([(row, int(X[row, column]))], int(column))
-
-
-def _check_exact(cells: Iterable[tuple[int, Any]], name: object) -> None:
-    """Raise if one of these pairs of row and cell would come back as another number."""
-    for row, entry in cells:
-        if isinstance(entry, Integral) and int(float(entry)) != entry:
-            raise ValueError(
-                f"Column {name!r} holds {int(entry)!r:.60} in row {row}, which float64 cannot hold "
-                "exactly, so that it would come back as another number; use TableCompleter, which "
-                "keeps it, or convert the column to float first."
-            )
-
-
-def floats(column: Any, exact: bool = False) -> np.ndarray:
+def floats(column: Any) -> np.ndarray:
     """Return a series of numbers or truth values as floats, NaN where missing."""
     if column.dtype == nw.Float32:
         return np.asarray(column.to_numpy(), dtype=np.float32)
@@ -127,23 +116,23 @@ def floats(column: Any, exact: bool = False) -> np.ndarray:
     large = any(not is_missing(end) and abs(int(end)) > EXACT for end in ends)
     if not large and (column.dtype.is_numeric() or column.dtype == nw.Boolean):
         return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
-    return _objects(np.asarray(column.to_list(), dtype=object), column.name, exact)
+    return _objects(np.asarray(column.to_list(), dtype=object), column.name)
 
 
-def _objects(column: np.ndarray, name: object, exact: bool) -> np.ndarray:
+def _objects(column: np.ndarray, name: object) -> np.ndarray:
     """Return Python objects as floats; raise with the first that is not a number."""
     values = np.empty(len(column))
     for i, entry in enumerate(column):
         try:
-            values[i] = np.nan if is_missing(entry) else _number(entry)
+            if isinstance(entry, str | bytes):  # also "3"
+                raise ValueError("text")
+            values[i] = np.nan if is_missing(entry) else float(entry)
         except (TypeError, ValueError, OverflowError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(
                 f"Column {name!r} holds {_shown(entry)} in row {i}, which is not a number "
                 f"({error}); make it missing, drop the column, or encode it as numbers first."
             ) from None
-    if exact:
-        _check_exact(enumerate(column), name)
     return values
 
 
@@ -152,12 +141,6 @@ def _shown(entry: Any) -> str:
         return f"{entry!r:.60}"
     except ValueError:  # Python refuses to print so long an integer
         return "a number of thousands of digits"
-
-
-def _number(entry: Any) -> float:
-    if isinstance(entry, str | bytes):
-        raise ValueError("text")  # also "3"
-    return float(entry)
 
 
 def is_missing(entry: Any) -> bool:
@@ -275,16 +258,16 @@ def find_missing(
 
 def _refuse_large(X: np.ndarray, mask: np.ndarray, largest: float) -> None:
     """Raise with the first observed entry that is infinite, or else too large."""
-    if not np.any((np.abs(X) > largest) & mask):  # missing_values is large
+    large, infinite = np.argwhere((np.abs(X) > largest) & mask), np.argwhere(np.isinf(X) & mask)
+    if not len(large):  # missing_values is large
         return
-    infinite = np.argwhere(np.isinf(X) & mask)
     if len(infinite):
         row, column = infinite[0]
         raise ValueError(
             f"Input X contains infinity (row {row}, column {column}; {len(infinite)} in all); "
             "replace inf by NaN to have it completed, or by a finite number."
         )
-    row, column = np.argwhere((np.abs(X) > largest) & mask)[0]
+    row, column = large[0]
     raise ValueError(
         f"Input X contains {X[row, column]:.3g} (row {row}, column {column}), and differences of "
         "such numbers are beyond the range of numbers; divide the column by a power of ten first, "

@@ -69,12 +69,8 @@ def rae(
 
     Parameters
     ----------
-    X_true, X_completed : array-like, shape (n, m)
-        The truth, NaN where unknown, and the completed matrix.
-    mask : array-like of bool, shape (n, m)
-        True where an entry was observed.
-    min_observed : int, default=0
-        Minimum number of observed entries of the rows to compare.
+    X_true, X_completed, mask, min_observed : array-like, array-like, array-like of bool, int
+        As in :func:`rse`.
 
     Returns
     -------
@@ -101,12 +97,8 @@ def nrmse(
 
     Parameters
     ----------
-    X_true, X_completed : array-like, shape (n, m)
-        The truth, NaN where unknown, and the completed matrix.
-    mask : array-like of bool, shape (n, m)
-        True where an entry was observed.
-    min_observed : int, default=0
-        Minimum number of observed entries of the rows to compare.
+    X_true, X_completed, mask, min_observed : array-like, array-like, array-like of bool, int
+        As in :func:`rse`.
 
     Returns
     -------
@@ -142,14 +134,12 @@ def recovered_share(
 
     Parameters
     ----------
-    X_true, X_completed : array-like, shape (n, m)
-        The truth, NaN where unknown, and the completed matrix.
-    mask : array-like of bool, shape (n, m)
-        True where an entry was observed.
+    X_true, X_completed, mask : array-like, shape (n, m)
+        As in :func:`rse`.
     tol : float, default=0.01
         Relative error below which a row is recovered.
     min_observed : int, default=0
-        Minimum number of observed entries of the rows to compare.
+        As in :func:`rse`.
 
     Returns
     -------
@@ -248,7 +238,20 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 0, 0, 1, 1], sure), 6)
     0.2
     """
-    true, chances, named = _chances(y_true, probabilities, classes)
+    true, chances = np.asarray(y_true), np.asarray(probabilities, dtype=np.float64)
+    if true.ndim != 1 or chances.ndim != 2 or len(true) != len(chances):
+        raise ValueError(
+            f"y_true and probabilities have shapes {true.shape} and {chances.shape}; pass n labels "
+            "and n rows, with one column for each class."
+        )
+    named = np.arange(chances.shape[1]) if classes is None else np.asarray(classes)
+    if named.shape != chances.shape[1:]:
+        raise ValueError(f"There are {named.size} classes for {chances.shape[1]} columns.")
+    strange = true[~np.isin(true, named)]
+    if strange.size:
+        raise ValueError(f"y_true holds {strange[0]!r}, which is not in classes; name all classes.")
+    if not (np.all(chances >= 0) and np.allclose(chances.sum(axis=1), 1)):
+        raise ValueError("Each row of probabilities must sum to one, without negative entries.")
     if not isinstance(bins, Integral) or bins < 1:
         raise ValueError(f"bins must be a positive whole number, got {bins!r}.")
     if not true.size:
@@ -293,24 +296,3 @@ def _labels(true: ArrayLike, predicted: ArrayLike) -> tuple[NDArray, NDArray]:
         shapes = f"{true.shape} and {predicted.shape}"
         raise ValueError(f"The labels have shapes {shapes}; pass two lists of the same length.")
     return true, predicted
-
-
-def _chances(
-    y_true: ArrayLike, probabilities: ArrayLike, classes: ArrayLike | None
-) -> tuple[NDArray, NDArray[np.float64], NDArray]:
-    """Return labels, probabilities and the label of each column, checked."""
-    true, chances = np.asarray(y_true), np.asarray(probabilities, dtype=np.float64)
-    if true.ndim != 1 or chances.ndim != 2 or len(true) != len(chances):
-        raise ValueError(
-            f"y_true and probabilities have shapes {true.shape} and {chances.shape}; pass n labels "
-            "and n rows, with one column for each class."
-        )
-    named = np.arange(chances.shape[1]) if classes is None else np.asarray(classes)
-    if named.shape != chances.shape[1:]:
-        raise ValueError(f"There are {named.size} classes for {chances.shape[1]} columns.")
-    strange = true[~np.isin(true, named)]
-    if strange.size:
-        raise ValueError(f"y_true holds {strange[0]!r}, which is not in classes; name all classes.")
-    if not (np.all(chances >= 0) and np.allclose(chances.sum(axis=1), 1)):
-        raise ValueError("Each row of probabilities must sum to one, without negative entries.")
-    return true, chances, named

@@ -7,10 +7,9 @@ followed, and each value is judged by its error on these entries, for each of th
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import ndtri
@@ -29,27 +28,21 @@ ENOUGH, MOST_DRAWS = 100, 8
 CERTAIN = 3 * ENOUGH
 #: With fewer held-out entries, nothing is chosen.
 TOO_FEW = 20
-#: The smoothing if nothing is chosen: rather too large than too small.
+#: The smoothing of a surface unless held-out entries say otherwise.
 CAUTIOUS = 1e-2
-#: Errors within this share of the lowest are equally good. Of their values, the finest is chosen on
-#: data with little noise, which fits the data best, and the coarsest otherwise.
-SLACK = 0.01
+#: Powers of the errors by which data are judged: with noise, between the absolute and the squared
+#: error; with little noise, one by which a few stuck rows do not decide.
+NOISY, QUIET = 1.5, 0.5
 #: Data have little noise if the lowest error is below this, in units of a column's spread.
 WELL = 0.05
 #: Data are noisy if the lowest error is above this.
 ROUGH = 0.3
 #: Coverage at which deviations are calibrated.
-COVERED = 0.95
-#: Quantile of the errors that a few stuck rows do not affect.
-MOST = 0.8
-#: Maximum share of diverged rows to ignore.
-ACCIDENTS = 0.02
-#: Rows completed farther outside the observed range than this share of it have diverged.
-OUTSIDE = 0.5
+COVERED = 0.9
+#: Largest error that counts, in units of a column's spread: how far a diverged row went is chance.
+LOST = 3.0
 #: Maximum number of rows to calibrate deviations on.
 JUDGED = 500
-#: A path is followed until its error exceeds the lowest by this factor.
-GIVE_UP = 1.05
 #: If the spreads of the columns differ by less than this factor, no scale needs to be chosen.
 SIMILAR = 10.0
 
@@ -73,6 +66,10 @@ class SupportsPath(Protocol):
         """The value of "auto" for data without noise; None for the one with the lowest error."""
 
     @property
+    def usual_smoothing(self) -> float | None:
+        """The value that is taken unless held-out entries say otherwise; None if there is none."""
+
+    @property
     def time_limit(self) -> float | None:
         """Maximum time of a fit, in seconds."""
 
@@ -87,30 +84,30 @@ class SupportsPath(Protocol):
 
 @dataclass(frozen=True)
 class Choice:
-    """Chosen smoothing and its error, with error and completions at each smoothing of the path.
+    """Chosen smoothing, with errors and completions at each smoothing of the path.
 
-    ``mosts`` are the 80 % quantiles of the errors. If several paths were judged together, there is
+    ``off`` are the errors of the held-out entries. If several paths were judged together, there is
     one completion for each of them.
     """
 
     smoothing: float
-    error: float
-    errors: dict[float, float]
-    mosts: dict[float, float] = field(default_factory=dict, repr=False)
-    completed: dict[float, list[np.ndarray]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
+    off: dict[float, np.ndarray] = field(repr=False, compare=False)
+    completed: dict[float, list[np.ndarray]] = field(repr=False, compare=False)
+
+    @property
+    def errors(self) -> dict[float, float]:
+        """The error at each smoothing."""
+        return {s: _mean_error(off) for s, off in self.off.items()}
+
+    @property
+    def error(self) -> float:
+        """The error at the chosen smoothing."""
+        return _mean_error(self.off[self.smoothing])
 
     @property
     def rough(self) -> bool:
         """Whether noise seems to dominate the error, so that many smoothings are about as good."""
         return self.error > ROUGH
-
-    @property
-    def finest(self) -> float:
-        """The finest smoothing whose error is not far above the lowest."""
-        lowest = min(self.errors.values())
-        return min(s for s, error in self.errors.items() if error <= GIVE_UP * lowest)
 
 
 class HeldOut(NamedTuple):
@@ -163,17 +160,17 @@ def held_out_error(
     unit: np.ndarray,
     groups: np.ndarray | None = None,
 ) -> float:
-    """Return the error on held-out entries, in units of each column's spread.
-
-    It is the geometric mean of the mean absolute and the root mean squared error. With the squared
-    error alone, a handful of diverged rows would decide for all others; with the absolute error
-    alone, many small improvements would outweigh a few large errors.
-    """
+    """Return the error on held-out entries, in units of each column's spread."""
     return _mean_error(_errors(X, completed, hidden, unit, groups))
 
 
-def _mean_error(errors: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(errors) * np.sqrt(np.mean(errors**2))))
+def _mean_error(errors: np.ndarray, power: float = NOISY) -> float:
+    """Return a mean between the absolute and the root mean squared error.
+
+    With the squared error alone, a handful of rows would decide for all others; with the absolute
+    error alone, many small improvements would outweigh a few large errors.
+    """
+    return float(np.mean(errors**power) ** (1 / power))
 
 
 def _errors(
@@ -185,11 +182,11 @@ def _errors(
 ) -> np.ndarray:
     """Return the absolute error of each held-out entry; for a group, the norm over its columns."""
     errors = np.abs((completed - X) / unit)
-    if groups is None:
-        return errors[hidden]
-    numbers, place = np.unique(groups, return_inverse=True)
-    member = np.eye(len(numbers))[place]
-    return np.sqrt((errors**2 * hidden) @ member)[(hidden @ member) > 0]
+    if groups is not None:
+        numbers, place = np.unique(groups, return_inverse=True)
+        member = np.eye(len(numbers))[place]
+        errors, hidden = np.sqrt((errors**2 * hidden) @ member), (hidden @ member) > 0
+    return np.minimum(errors[hidden], LOST)
 
 
 def follow(
@@ -198,47 +195,63 @@ def follow(
     hidden: np.ndarray,
     unit: np.ndarray,
     end: float = 0.0,
-    give_up: float = GIVE_UP,
     groups: np.ndarray | None = None,
-    strays: Callable[[np.ndarray], np.ndarray] | None = None,
+    usual: float | None = None,
 ) -> Choice:
-    """Follow a path of (smoothing, completed matrix) and choose a smoothing."""
-    errors: dict[float, float] = {}
-    mosts: dict[float, float] = {}
-    found: dict[float, list[np.ndarray]] = {}
-    for smoothing, completed in path:
-        if smoothing < end and errors:
+    """Follow a path of (smoothing, completed matrix) while it may be best; choose a smoothing."""
+    off: dict[float, np.ndarray] = {}
+    completed: dict[float, list[np.ndarray]] = {}
+    for smoothing, rows in path:
+        if smoothing < end and off:
             break
-        off = _errors(X, completed, hidden, unit, groups)
-        error = _mean_error(off)
-        if error <= errors.get(smoothing, error):
-            errors[smoothing], found[smoothing] = error, [completed]
-            mosts[smoothing] = float(np.quantile(off, MOST))
-        # A few stuck rows can raise the error while the others still improve.
-        gains = mosts[smoothing] <= min(mosts.values())
-        if errors[smoothing] > give_up * min(errors.values()) and not gains:
+        found = _errors(X, rows, hidden, unit, groups)
+        if smoothing not in off or _mean_error(found) <= _mean_error(off[smoothing]):
+            off[smoothing], completed[smoothing] = found, [rows]
+        if smoothing not in indistinct(_losses(off)):
             break
-    if strays is not None:
-        astray = np.any([strays(completed[0]) for completed in found.values()], axis=0)
-        if 0 < np.count_nonzero(astray) <= ACCIDENTS * len(X) and hidden[~astray].any():
-            hidden = hidden & ~astray[:, None]
-            offs = {s: _errors(X, rows[0], hidden, unit, groups) for s, rows in found.items()}
-            errors = {s: _mean_error(off) for s, off in offs.items()}
-            mosts = {s: float(np.quantile(off, MOST)) for s, off in offs.items()}
-    return replace(choice_of(errors, mosts), completed=found)
+    return choice_of(off, completed, usual)
 
 
-def choice_of(errors: dict[float, float], mosts: dict[float, float] | None = None) -> Choice:
-    """Choose a smoothing by its error."""
-    quiet = min(errors.values()) < WELL
-    judged = mosts if quiet and mosts else errors
-    alike = [s for s, e in judged.items() if e <= (1 + SLACK) * min(judged.values())]
-    chosen = min(alike) if quiet else max(alike)
-    return Choice(chosen, errors[chosen], errors, mosts or {})
+def choice_of(
+    off: dict[float, np.ndarray], completed: dict[float, list[np.ndarray]], usual: float | None
+) -> Choice:
+    """Choose a smoothing by the errors of the held-out entries.
+
+    Of those that cannot be told from the best, it is the finest on data with little noise, which
+    fits them best, and otherwise the one nearest to the usual one, or the best if there is none.
+    """
+    alike: list[float] = indistinct(_losses(off))
+    if _quiet(off):
+        chosen = min(alike)
+    elif usual is None:
+        chosen = alike[0]
+    else:
+        chosen = min(alike, key=lambda smoothing: abs(np.log(smoothing / usual)))
+    return Choice(chosen, off, completed)
+
+
+def _quiet(off: dict[float, np.ndarray]) -> bool:
+    return min(map(_mean_error, off.values())) < WELL
+
+
+def _losses(off: dict[float, np.ndarray]) -> dict[float, np.ndarray]:
+    """Return the loss of each held-out entry."""
+    power = QUIET if _quiet(off) else NOISY
+    return {smoothing: each**power for smoothing, each in off.items()}
+
+
+def indistinct(losses: Mapping[Any, np.ndarray]) -> list[Any]:
+    """Return which candidates cannot be told from the best, with the best first.
+
+    Their losses are larger by at most one standard error of the difference.
+    """
+    best, *others = sorted(losses, key=lambda each: float(losses[each].mean()))
+    more = {each: losses[each] - losses[best] for each in others}
+    return [best, *(e for e, d in more.items() if d.mean() <= d.std() / np.sqrt(len(d)))]
 
 
 def calibration(errors: np.ndarray, deviations: np.ndarray) -> float:
-    """Return the factor for deviations by which 95 % of the errors are within 1.96 of them.
+    """Return the factor for deviations by which 90 % of the errors are within 1.645 of them.
 
     Errors have heavier tails than a Gaussian: then more than 68 % are within one deviation.
     """
@@ -249,22 +262,11 @@ def calibration(errors: np.ndarray, deviations: np.ndarray) -> float:
     return float(ratio / ndtri((1 + COVERED) / 2)) or 1.0
 
 
-def together(choices: list[Choice]) -> Choice:
-    """Choose by the geometric mean of the errors of several paths, at their common smoothings.
-
-    Geometric, because with few held-out entries a single outlier dominates an error.
-    """
-    common = [s for s in choices[0].errors if all(s in c.errors for c in choices)]
-    errors = {s: _mean([c.errors[s] for c in choices]) for s in common}
-    known = all(c.mosts for c in choices)
-    mosts = {s: _mean([c.mosts[s] for c in choices]) for s in common} if known else None
-    completed = {s: [each for c in choices for each in c.completed.get(s, ())] for s in common}
-    return replace(choice_of(errors, mosts), completed=completed)
-
-
-def _mean(values: list[float]) -> float:
-    """Return the geometric mean."""
-    return float(np.exp(np.mean(np.log(np.maximum(values, 1e-300)))))
+def together(choices: list[Choice], usual: float | None = None) -> Choice:
+    """Choose by the errors on several paths, at their common smoothings."""
+    common = [s for s in choices[0].off if all(s in c.off for c in choices)]
+    off = {s: np.concatenate([c.off[s] for c in choices]) for s in common}
+    return choice_of(off, {s: [x for c in choices for x in c.completed[s]] for s in common}, usual)
 
 
 class Trial(NamedTuple):
@@ -422,22 +424,21 @@ class Search:
         truth = scaler.apply(np.where(mask, X, scaler.centre))
         unit = self._unit(truth, mask)
         found: list[Choice] = []
+        usual = self.solver.usual_smoothing
         for visible, hidden in draws:
             if len(found) >= needed:
-                so_far = together(found)
+                so_far = together(found, usual)
                 if limit is not None or not so_far.rough:
                     break
-                end = max(end, so_far.finest)
+                end = max(end, min(so_far.off))
             logger.info("choosing on %d held-out entries", hidden.sum())
             path = self.solver.path(scaler.apply_observed(X, visible), visible, limit)
-            patience = GIVE_UP if self._cells(hidden) >= ENOUGH else np.inf  # small: quick
             # A column may be constant in the sample of rows: its errors have no unit.
             judged = hidden & (unit > 0)
             judged = judged if judged.any() else hidden
-            strays = partial(_outside, truth, visible)
             safe = np.where(unit > 0, unit, 1)
-            found.append(follow(path, truth, judged, safe, end, patience, self.groups, strays))
-        return together(found)
+            found.append(follow(path, truth, judged, safe, end, self.groups, usual))
+        return together(found, usual)
 
     def _unit(self, truth: np.ndarray, mask: np.ndarray) -> np.ndarray:
         """Return the spread of each column; for a group, the norm over its columns."""
@@ -451,14 +452,6 @@ class Search:
         if self.groups is not None:
             hidden = hidden[:, np.unique(self.groups, return_index=True)[1]]
         return int(hidden.sum())
-
-
-def _outside(X: np.ndarray, mask: np.ndarray, completed: np.ndarray) -> np.ndarray:
-    """Return which rows were completed far outside the observed range of a column."""
-    low = np.min(np.where(mask, X, np.inf), axis=0)
-    high = np.max(np.where(mask, X, -np.inf), axis=0)
-    far = OUTSIDE * (high - low)
-    return np.any(((completed < low - far) | (completed > high + far)) & ~mask, axis=1)
 
 
 def _varies(X: np.ndarray, mask: np.ndarray, visible: np.ndarray, scaler: ColumnScaler) -> bool:

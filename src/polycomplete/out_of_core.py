@@ -17,6 +17,7 @@ from typing import IO, Any, Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from polycomplete._messages import showing
@@ -145,7 +146,7 @@ class BlockCompleter(BaseCompleter):
 def in_blocks(blocks: Any, again: bool = True) -> Iterator[Any]:
     """Iterate over blocks of rows; ``again`` says whether they must be iterable twice."""
     if isinstance(blocks, np.ndarray) and blocks.ndim == 2:
-        return (blocks[part] for part in _parts(*blocks.shape))
+        return (blocks[part] for part in _parts(blocks))
     if hasattr(blocks, "columns") or isinstance(blocks, np.ndarray | str | bytes):
         raise TypeError(
             f"blocks must be a list or another iterable of arrays or data frames, got one "
@@ -162,10 +163,9 @@ def in_blocks(blocks: Any, again: bool = True) -> Iterator[Any]:
     return iter(blocks)
 
 
-def _parts(n: int, m: int) -> Iterator[slice]:
-    """Yield the blocks of an array; an array without rows has one, for its columns."""
-    size = _block_size(m)
-    return (slice(begin, begin + size) for begin in range(0, max(n, 1), size))
+def _parts(X: np.ndarray) -> Iterator[slice]:
+    """Return the blocks of an array; an array without rows has one, for its columns."""
+    return gen_batches(max(len(X), 1), _block_size(X.shape[1]))
 
 
 def _block_size(n_columns: int) -> int:
@@ -259,7 +259,7 @@ def _array_blocks(path: Path) -> Iterator[tuple[np.ndarray, int]]:
     X = np.load(path, mmap_mode="r")
     if X.ndim != 2:
         raise ValueError(f"The array has {X.ndim} dimensions; rows and columns are needed.")
-    for part in _parts(*X.shape):
+    for part in _parts(X):
         # Mapped anew each time: what was read counts as memory while a map is open.
         yield np.array(np.load(path, mmap_mode="r")[part]), len(X)
 

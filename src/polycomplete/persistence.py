@@ -195,15 +195,12 @@ def _checked_label(path: str | os.PathLike[str], data: bytes) -> dict[str, str]:
             label = json.loads(archive.read(LABEL))
         known = int(label["format"])
         versions = {name: str(found) for name, found in label.get("versions", {}).items()}
-    except (KeyError, ValueError, TypeError, AttributeError):
-        raise ModelFileError(
-            f"{path} is not a model of polycomplete; name a file that polycomplete saved."
-        ) from None
-    except Exception:  # damaged archives raise all kinds of errors
-        raise ModelFileError(
-            f"{path} is {'damaged or cut short' if data else 'not a model file'}; "
-            "name a file that polycomplete saved."
-        ) from None
+    except Exception as error:  # damaged archives raise all kinds of errors
+        fault = "damaged or cut short" if data else "not a model file"
+        if isinstance(error, KeyError | ValueError | TypeError | AttributeError):
+            fault = "not a model of polycomplete"
+        message = f"{path} is {fault}; name a file that polycomplete saved."
+        raise ModelFileError(message) from None
     if known != FORMAT:
         remedy = "make the model again" if known < FORMAT else "update polycomplete"
         raise ModelFileError(

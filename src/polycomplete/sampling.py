@@ -19,6 +19,8 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 
+#: The parts of a sample that have an entry for each row.
+BY_ROW = ("X", "mask", "number", "draws")
 MIN_WEIGHT = 1e-6  # of a row with hardly any observed entry
 
 
@@ -56,8 +58,7 @@ class Sampler:
         at = sample_rows(found.mask, found.draws, self.max_samples)
         if self.needed is not None:
             at = reduce(np.union1d, self.needed(found.X), at)
-        parts = {name: getattr(found, name)[at] for name in ("X", "mask", "number", "draws")}
-        return replace(found, **parts)
+        return replace(found, **{name: getattr(found, name)[at] for name in BY_ROW})
 
 
 @dataclass(frozen=True)
@@ -77,16 +78,13 @@ class Sample:
 
     def __add__(self, other: Sample) -> Sample:
         """Choose among the rows of both; those of ``other`` come later in the data."""
-        join = np.concatenate if isinstance(self.X, np.ndarray) else nw.concat
-        both = Sample(
-            self.sampler,
-            join([self.X, other.X]),
-            np.concatenate([self.mask, other.mask]),
-            np.concatenate([self.number, other.number]),
-            np.concatenate([self.draws, other.draws]),
-            self.n_rows + other.n_rows,
-        )
-        return self.sampler.best(both)
+        joins: dict[str, Any] = dict.fromkeys(BY_ROW, np.concatenate)
+        if isinstance(self.X, nw.DataFrame):
+            joins["X"] = nw.concat
+        parts = {
+            key: join([getattr(self, key), getattr(other, key)]) for key, join in joins.items()
+        }
+        return self.sampler.best(replace(self, n_rows=self.n_rows + other.n_rows, **parts))
 
 
 def training_rows(mask: np.ndarray, max_samples: int, seed: int) -> np.ndarray:

@@ -36,18 +36,14 @@ def _range(X: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def is_constant(X: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Return which columns are constant up to rounding; see :func:`without_variation`."""
-    return without_variation(*_range(X, mask))
-
-
-def without_variation(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return which columns are constant up to rounding, given their extremes.
+    """Return which columns are constant up to rounding.
 
     A column is constant if half its range is at most 1e-12 of its largest absolute entry, or if it
     is zero up to rounding: its largest absolute entry is at most 1e-12, and at most 1e-13 of the
     median of these over the columns. Both conditions are needed: next to time stamps near 1e18,
     ordinary numbers are small, and in a table in small units all entries are.
     """
+    low, high = _range(X, mask)
     largest = np.maximum(np.abs(low), np.abs(high))
     zero = (largest <= 1e-12) & (largest <= 1e-13 * np.median(largest))
     # Halved before subtracting: the range of ±1.7e308 overflows.

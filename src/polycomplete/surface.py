@@ -19,7 +19,7 @@ from joblib import Parallel, delayed
 from polycomplete._devices import Array, Device
 from polycomplete._resources import Resources, Run
 from polycomplete.kernels import Kernel
-from polycomplete.model_selection import HeldOut, Read, Search, Selection, Trial
+from polycomplete.model_selection import CAUTIOUS, HeldOut, Read, Search, Selection, Trial
 from polycomplete.penalties import Schatten
 from polycomplete.rows import EVEN, EVEN_ROWS, Completion, Packing, Posterior
 from polycomplete.scaling import ColumnScaler, refuse_unsquarable
@@ -284,6 +284,11 @@ class Surface:
     def default_smoothing(self) -> float:
         """The smoothing that "auto" uses for data without noise."""
         return float(self.solver.default_smoothing)
+
+    @property
+    def usual_smoothing(self) -> float:
+        """The smoothing that is taken unless held-out entries say otherwise."""
+        return CAUTIOUS
 
     @property
     def time_limit(self) -> float | None:

@@ -5,29 +5,25 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import current_thread, main_thread
 from typing import NoReturn
+
+from polycomplete._optional import need
 
 
 def main() -> None:
     """Run the command line; end the process with one of the exit codes of the manual."""
     _prepare_streams()
     try:
+        for library in ("typer", "rich"):
+            need(library, "cli", "The command line")
+    except ImportError as error:
+        sys.stderr.write(f"{error}\n")
+        raise SystemExit(1) from None
+    try:
         from polycomplete.cli.app import app
 
-        with _cleaning_up_on_signals():
-            app()
-    except ModuleNotFoundError as error:
-        library = (error.name or "").split(".")[0]
-        if library not in ("typer", "rich"):
-            raise
-        sys.stderr.write(
-            f"The command line needs {library}; install it by "
-            "python -m pip install 'polycomplete[cli]'.\n"
-        )
-        raise SystemExit(1) from None
+        _end_on_signals()
+        app()
     except KeyboardInterrupt:  # before or after a command
         raise SystemExit(128 + signal.SIGINT) from None
 
@@ -43,23 +39,15 @@ def _prepare_streams() -> None:
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
 
 
-@contextmanager
-def _cleaning_up_on_signals() -> Iterator[None]:
+def _end_on_signals() -> None:
     """End on SIGTERM and SIGHUP as on an error, so that no temporary files stay behind."""
 
     def stop(number: int, _: object) -> NoReturn:
         signal.signal(number, signal.SIG_DFL)  # a second signal ends the process at once
         raise SystemExit(128 + number)
 
-    numbers = []
-    if current_thread() is main_thread():
-        known = (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP"))
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
         # A signal that is ignored, as under nohup, stays ignored.
-        numbers = [one for one in known if one and signal.getsignal(one) == signal.SIG_DFL]
-    for number in numbers:
-        signal.signal(number, stop)
-    try:
-        yield
-    finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
+        if number and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, stop)

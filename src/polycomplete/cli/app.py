@@ -48,11 +48,27 @@ def _program(
         raise typer.Exit
 
 
+#: Shared options that a command does not have.
+LACKING = {
+    "apply": {"method", "ids", "seed"},
+    "check": {"output", "method", "force"},
+    "compare": {"output", "method", "force"},
+}
 _reading = partial(typer.Option, rich_help_panel="Reading the table")
 _output = partial(typer.Option, rich_help_panel="Messages")
 
 
 def _shared(
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE",
+        help="Where to write the result; - is standard output. By default beside the table.",
+    )] = "",
+    method: Annotated[commands.MethodName, typer.Option(metavar="NAME", case_sensitive=False,
+        help="The method, by its name in polycomplete.methods.")] = "pmc-w",
+    ids: Annotated[list[str] | None, typer.Option("--id", metavar="COLUMN",
+        help="A column to leave alone: neither used nor completed. May be given several times.",
+    )] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random choices.")] = 0,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Replace existing files.")] = False,
     missing: Annotated[list[str] | None, _reading("--missing", metavar="TEXT",
         help="Text or number that stands for a missing cell, in addition to nothing, NA, N/A, "
         "NaN, NULL, ?, -, -- and a single dot. May be given several times.")] = None,
@@ -69,41 +85,40 @@ def _shared(
     quiet: Annotated[bool, _output("--quiet", "-q", help="Only errors and results.")] = False,
     json: Annotated[bool, _output("--json", help="The result as JSON on standard output.")] = False,
     debug: Annotated[bool, _output("--debug", help="Show the traceback of an error.")] = False,
-) -> tuple[Console, ReadOptions]:  # fmt: skip
-    """Return the console and the read options that the options of every command stand for."""
+) -> tuple[Console, dict[str, Any]]:  # fmt: skip
+    """Return the console and the settings of a session that the shared options stand for."""
     delimiter = "\t" if delimiter in ("tab", r"\t") else delimiter
     options = ReadOptions(
         delimiter, tuple(missing or ()), encoding, decimal, header, sheet, variable
     )
-    return Console(quiet, json, debug), options
+    choices = {"output": output, "method": method, "seed": seed, "force": force, "ids": ids or []}
+    return Console(quiet, json, debug), {"options": options, **choices}
 
 
-def _parameters_of(function: Any) -> list[Any]:
-    alone = typer.Typer(add_completion=False)
-    alone.command()(function)
-    return list(typer.main.get_command(alone).params)
+_alone = typer.Typer(add_completion=False)
+_alone.command()(_shared)
 
 
 class Command(TyperCommand):
     """A command with the shared options, a session of them as ``context.obj``, and short errors."""
 
-    shared = _parameters_of(_shared)
+    shared = typer.main.get_command(_alone).params
 
     def __init__(self, *args: Any, **settings: Any):
         super().__init__(*args, **settings)
-        self.params += self.shared
+        lacking = LACKING.get(str(self.name), set())
+        self.params += [one for one in self.shared if one.name not in lacking]
 
     def invoke(self, context: Any) -> None:
         """Run the command."""
-        console, options = _shared(
-            **{one.name: context.params.pop(one.name) for one in self.shared}
-        )
+        names = {one.name for one in self.shared} & context.params.keys()
+        console, settings = _shared(**{name: context.params.pop(name) for name in names})
         with _failing_in_one_line(console), warnings.catch_warnings():
             from polycomplete.cli.session import Session  # slow to load, and not for the help
 
             warnings.simplefilter("always")
             warnings.showwarning = console.note_warning
-            context.obj = Session(console, options)
+            context.obj = Session(console, **settings)
             super().invoke(context)
 
 

@@ -17,12 +17,11 @@ import typer
 from typer import Argument, Option
 
 from polycomplete._optional import need
-from polycomplete.cli.console import MISUSED, CommandError
+from polycomplete.cli.console import CommandError, MisuseError
 from polycomplete.io.table import ReadOptions
 
 if TYPE_CHECKING:
     from polycomplete.cli.session import Session
-    from polycomplete.report import Report
 
 #: The names of :mod:`polycomplete.methods`, repeated here because loading that takes a second.
 MethodName = Literal[
@@ -47,16 +46,6 @@ def _methods(text: str) -> list[str]:
 Source = Annotated[str, Argument(metavar="TABLE",
     help="The table: .csv, .tsv, .parquet, .arrow, .feather, .xlsx, .npy, .npz or .mat; "
     "- is standard input.")]  # fmt: skip
-Output = Annotated[str | None, Option("--output", "-o", metavar="FILE",
-    help="Where to write the result; - is standard output. By default beside the table.",
-)]  # fmt: skip
-Method = Annotated[MethodName, Option(metavar="NAME", case_sensitive=False,
-    help="The method, by its name in polycomplete.methods.")]  # fmt: skip
-Ids = Annotated[list[str] | None, Option("--id", metavar="COLUMN",
-    help="A column to leave alone: neither used nor completed. May be given several times.",
-)]  # fmt: skip
-Seed = Annotated[int, Option(min=0, help="Seed of all random choices.")]
-Force = Annotated[bool, Option("--force", "-f", help="Replace existing files.")]
 Rows = Annotated[int, Option(min=10, help="Maximum number of rows to try methods on, a random "
     "sample.")]  # fmt: skip
 
@@ -90,13 +79,8 @@ Column = Annotated[str, Option(metavar="NAME", help="Name of the new column.")]
 def complete(
     context: typer.Context,
     table: Source,
-    output: Output = None,
-    method: Method = "pmc-w",
     report: ReportFile = None,
     save: ModelFile = None,
-    ids: Ids = None,
-    seed: Seed = 0,
-    force: Force = False,
     workers: Workers = None,
     scheduler: Scheduler = None,
 ) -> None:
@@ -113,70 +97,65 @@ def complete(
       $ cat data.csv | polycomplete complete - > complete.csv
       $ polycomplete complete parts/ -o complete/ --workers 2
     """
-    from polycomplete.cli import models, session
+    from polycomplete.cli import models
 
     job: Session = context.obj
     cluster: dict[str, Any] = {"workers": workers, "scheduler": scheduler}
     if os.path.isdir(table):
-        _refuse("are not for folders", id=ids, force=force, report=report)
-        _complete_folder(job, table, output, method, save, seed, **cluster)
+        _refuse("are not for folders", id=job.ids, force=job.force, report=report)
+        _complete_folder(job, table, save, **cluster)
         return
     _refuse("are for folders only", **cluster)
-    output = job.check_output(table, output, "complete", report, save, force=force)
-    _check_possible(method, report, save)
-    given = job.read(table, ids)
+    job.check_output(table, "complete", report, save)
+    _check_possible(job.method, report, save)
+    given = job.read(table)
     frame = job.seen(job.usable())
-    missing = session.count_missing(given.frame[frame.columns])
+    missing = given.missing(frame.columns)
     if not missing:
         job.note("nothing is missing in the columns used; the table is written as it is.")
     # With nothing missing and nothing to keep, the cheapest method gives the same result.
-    estimator = models.completer_of(method if missing or save or report else "mean", seed)
-    with job.console.working(f"completing {missing} cells by {method}"):
+    method = job.method if missing or save or report else "mean"
+    estimator = models.completer_of(method, job.seed)
+    with job.console.working(f"completing {missing} cells by {job.method}"):
         made = given.completed(estimator.fit_transform(frame))
     # Table and model are made before either is written: a failed run leaves no files behind.
     model = models.persistence.dumps(estimator) if save else b""
-    about = _reported(job, estimator, made, method)
-    job.write(made, output, force, save, model)
-    if report and about:
-        with job.console.only_noting("the report"):
+    job.write(made, save, model)
+    text = f"Completed {given.name} by {job.method} in {job.console.seconds:.1f} s."
+    facts: dict[str, Any] = {"method": job.method, "seed": job.seed}
+    with job.console.only_noting("the report"):
+        from polycomplete.report import Report
+
+        word, labels = job.rows()
+        about = Report(
+            estimator, given.frame, made.frame, method=job.method, seconds=job.console.seconds,
+            command=shlex.join(["polycomplete", *sys.argv[1:]]), row_word=word, row_labels=labels,
+        )  # fmt: skip
+        text, facts = about.text(), _facts(about.summary) | facts
+        if report:
             about.write(report)
             job.console.wrote("report", report)
-    text = f"Completed {given.name} by {method} in {job.console.seconds:.1f} s."
-    facts = _facts(about.summary) if about else {}
-    job.done(about.text() if about else text, facts | {"method": method, "seed": seed})
+    job.done(text, facts)
 
 
 def _refuse(why: str, **options: object) -> None:
     """Raise if options were given that would be ignored."""
     given = [f"--{name}" for name, value in options.items() if value]
     if given:
-        raise CommandError(f"These options {why}: {', '.join(given)}.", MISUSED)
+        raise MisuseError(f"These options {why}: {', '.join(given)}.")
 
 
 def _check_possible(method: str, report: str | None, save: str | None) -> None:
     """Raise now if report or model could not be written later."""
     kind = os.path.splitext(report or "")[1].lower()
     if report and kind not in (".html", ".htm", ".json", ".txt"):
-        raise CommandError(f"{report} must end with .html, .json or .txt.", MISUSED)
+        raise MisuseError(f"{report} must end with .html, .json or .txt.")
     if kind.startswith(".htm"):
         need("jinja2", "report", "The page of a report (not its text or JSON)")
     if save:
         need("skops", "models", "Saving a model")
     if save and method == "forest":
-        raise CommandError("The trees of forest cannot be saved; choose another method.", MISUSED)
-
-
-def _reported(job: Session, estimator: Any, made: Any, method: str) -> Report | None:
-    """Return the report of a completion; None, with a note, if that fails."""
-    with job.console.only_noting("the report"):
-        from polycomplete.report import Report
-
-        word, labels = job.rows()
-        return Report(
-            estimator, job.table.frame, made.frame, method=method, seconds=job.console.seconds,
-            command=shlex.join(["polycomplete", *sys.argv[1:]]), row_word=word, row_labels=labels,
-        )  # fmt: skip
-    return None
+        raise MisuseError("The trees of forest cannot be saved; choose another method.")
 
 
 def _facts(summary: dict[str, Any]) -> dict[str, Any]:
@@ -188,31 +167,27 @@ def _facts(summary: dict[str, Any]) -> dict[str, Any]:
     return facts | {name: summary[name] for name in trust} | {"undetermined_rows": undetermined}
 
 
-def _complete_folder(
-    job: Session, folder: str, output: str | None, method: str, save: str | None, seed: int,
-    **cluster: Any,
-) -> None:  # fmt: skip
+def _complete_folder(job: Session, folder: str, save: str | None, **cluster: Any) -> None:
     """Complete a folder of Parquet files."""
     from polycomplete.cli import models, session
     from polycomplete.dask import complete_parquet
 
-    output = output or f"{folder.rstrip('/')}-complete"
+    output, method = job.output or f"{folder.rstrip('/')}-complete", job.method
     if save:
         session.check_outside(save, folder, output)
     _check_possible(method, None, save)
     with job.console.working(f"completing the files of {folder} by {method}"):
-        estimator = complete_parquet(folder, output, models.completer_of(method, seed), **cluster)
+        completer = models.completer_of(method, job.seed)
+        estimator = complete_parquet(folder, output, completer, **cluster)
     job.console.wrote("output", output)
     if save:
         models.persistence.save(estimator, save)
         job.console.wrote("model", save)
     sentence = f"Completed the files of {folder} by {method} in {job.console.seconds:.1f} s."
-    job.console.done(sentence, {"input": folder, "method": method, "seed": seed})
+    job.console.done(sentence, {"input": folder, "method": method, "seed": job.seed})
 
 
-def apply_model(
-    context: typer.Context, model: Model, table: Source, output: Output = None, force: Force = False
-) -> None:
+def apply_model(context: typer.Context, model: Model, table: Source) -> None:
     """Complete new rows by a saved model, without refitting.
 
     Each row is completed independently of the others. Columns that the model does not know are
@@ -223,20 +198,20 @@ def apply_model(
       $ polycomplete apply model.skops new.csv -o out.csv
       $ cat new.csv | polycomplete apply model.skops - > out.csv
     """
-    from polycomplete.cli import models, session
+    from polycomplete.cli import models
 
     job: Session = context.obj
-    output = job.check_output(table, output, "complete", force=force, model=model)
+    job.check_output(table, "complete", model=model)
     given = job.read(table)
     estimator = models.load_model(model)
     columns = models.columns_for(estimator, job, model)
     job.table = given = replace(given, frame=given.frame.with_columns(columns))
     frame = job.seen([column.name for column in columns])
-    missing = session.count_missing(given.frame)
+    missing = given.missing()
     with job.console.working(f"completing {missing} cells", len(frame)) as step:
         made = given.completed(models.transform_blocks(estimator, frame, step))
-    job.write(made, output, force)
-    left, seconds = session.count_missing(made.frame), job.console.seconds
+    job.write(made)
+    left, seconds = made.missing(), job.console.seconds
     where = ", ".join(column.name for column in made.frame if column.null_count())
     sentence = f"Completed {missing - left} cells of {len(frame)} rows in {seconds:.1f} s"
     sentence += f"; {left} are still missing, in {where}." if left else "."
@@ -244,9 +219,7 @@ def apply_model(
     job.done(sentence, {"model": model} | counts)
 
 
-def check(
-    context: typer.Context, table: Source, rows: Rows = 300, ids: Ids = None, seed: Seed = 0
-) -> None:
+def check(context: typer.Context, table: Source, rows: Rows = 300) -> None:
     """Inspect a table before completing it.
 
     Shows what is missing, by column, by row and together; which rows have too few cells; the
@@ -259,17 +232,15 @@ def check(
       $ polycomplete check data.csv --id name --missing -999
       $ polycomplete check data.csv --json > check.json
     """
-    from polycomplete.cli import session
-
     job: Session = context.obj
-    given = job.read(table, ids)
+    given = job.read(table)
     used = job.usable()
-    completed = job.sample(used, rows, seed)
+    completed = job.sample(used, rows)
     from polycomplete.cli import trials  # slow to load
 
     found: dict[str, Any] = {"holdout": [], "recommended": None}
-    if session.count_missing(given.frame[used]):
-        found, completed = trials.recommend(completed, seed, job.console)
+    if given.missing(used):
+        found, completed = trials.recommend(completed, job.seed, job.console)
         words = [word for name in job.ids for word in ("--id", name)] + _words(job.options)
         words += ["--method", found["recommended"]["method"]]
         command = ["polycomplete", "complete", table, *words]
@@ -296,8 +267,6 @@ def compare(
     share: Share = 0.1,
     repeats: Repeats = 3,
     rows: Rows = 1000,
-    ids: Ids = None,
-    seed: Seed = 0,
 ) -> None:
     """Rank methods on your own table, including those of scikit-learn.
 
@@ -312,14 +281,14 @@ def compare(
       $ polycomplete compare data.csv --share 0.3 --json > ranking.json
     """
     job: Session = context.obj
-    job.read(table, ids)
-    frame = job.sample(job.usable(), rows, seed)
+    job.read(table)
+    frame = job.sample(job.usable(), rows)
     from polycomplete.cli import trials  # slow to load
 
     done: list[dict[str, Any]] = []
     try:
-        for trial in trials.try_methods(frame, list(methods), share, repeats, seed, job.console):
-            done += [trial]
+        tried = trials.try_methods(frame, methods, share, repeats, job.seed, job.console)
+        done.extend(tried)
     finally:  # an interrupted command shows what it has found
         if done:
             ranked = trials.ranking(done)
@@ -328,15 +297,7 @@ def compare(
 
 
 def classify(
-    context: typer.Context,
-    table: Source,
-    target: Target,
-    output: Output = None,
-    confidence: Confidence = None,
-    method: Method = "pmc-w",
-    ids: Ids = None,
-    seed: Seed = 0,
-    force: Force = False,
+    context: typer.Context, table: Source, target: Target, confidence: Confidence = None
 ) -> None:
     """Fill in the missing labels of a table from its columns of numbers.
 
@@ -351,8 +312,8 @@ def classify(
     from polycomplete.cli import models
 
     job: Session = context.obj
-    output = job.check_output(table, output, "classify", force=force)
-    given = job.read(table, ids)
+    job.check_output(table, "classify")
+    given = job.read(table)
     job.find([target])
     job.check_new(confidence, "--confidence")
     frame = job.numbers(target)
@@ -364,11 +325,11 @@ def classify(
     if not missing.any():
         job.note(f"column {target!r} has no missing label.")
     with job.console.working(f"finding {missing.sum()} labels"):
-        found, sure = models.find_labels(frame, labels, method, seed)
+        found, sure = models.find_labels(frame, labels, job.method, job.seed)
     made = given.completed(found.to_frame())
     if confidence is not None:
         made = made.with_column(sure.set(~missing, None).alias(confidence))
-    job.write(made, output, force)
+    job.write(made)
     new = found.filter(missing)
     counts = dict(new.alias("label").value_counts().sort("label").rows())
     listed = ", ".join(f"{count} {label}" for label, count in counts.items()) or "none"
@@ -377,15 +338,7 @@ def classify(
 
 
 def cluster(
-    context: typer.Context,
-    table: Source,
-    clusters: Clusters = None,
-    output: Output = None,
-    column: Column = "cluster",
-    method: Method = "pmc-w",
-    ids: Ids = None,
-    seed: Seed = 0,
-    force: Force = False,
+    context: typer.Context, table: Source, clusters: Clusters = None, column: Column = "cluster"
 ) -> None:
     """Cluster the rows of a table by the subspaces on which they lie.
 
@@ -401,14 +354,14 @@ def cluster(
     from polycomplete.cli import models
 
     job: Session = context.obj
-    output = job.check_output(table, output, "cluster", force=force)
-    given = job.read(table, ids)
+    job.check_output(table, "cluster")
+    given = job.read(table)
     job.check_new(column, "--column")
     frame = job.numbers()
     observed = job.rows_with_numbers(frame)
     with job.console.working(f"clustering {observed.sum()} rows"):
-        found, sizes = models.find_clusters(frame, observed, clusters, method, seed)
-    job.write(given.with_column(found.alias(column)), output, force)
+        found, sizes = models.find_clusters(frame, observed, clusters, job.method, job.seed)
+    job.write(given.with_column(found.alias(column)))
     facts = {"rows": len(frame), "clusters": len(sizes), "sizes": sizes}
     facts |= {"not_clustered": found.null_count()}
     job.done(f"Found {len(sizes)} clusters of {', '.join(map(str, sizes))} rows.", facts)

@@ -27,9 +27,13 @@ Step = Callable[..., None]
 class CommandError(Exception):
     """Ends a command with one sentence and an exit code."""
 
-    def __init__(self, message: str, code: int = FAILED):
-        super().__init__(message)
-        self.code = code
+    code = FAILED
+
+
+class MisuseError(CommandError):
+    """The command line is wrong."""
+
+    code = MISUSED
 
 
 def code_of(error: BaseException) -> int:
@@ -95,9 +99,9 @@ class Console:
         if text not in self.notes:
             self.note(text)
 
-    def wrote(self, what: str, path: str) -> None:
+    def wrote(self, what: str, path: str | None) -> None:
         """Remember a file that is complete."""
-        if path != "-":
+        if path not in (None, "", "-"):
             self.written[what] = path
 
     def done(self, sentence: str, facts: dict[str, Any]) -> None:

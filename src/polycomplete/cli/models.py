@@ -10,9 +10,10 @@ import polars as pl
 
 import polycomplete
 from polycomplete import persistence as persistence
-from polycomplete.cli.console import UNREADABLE, CommandError
+from polycomplete.cli.console import CommandError
 from polycomplete.cli.session import Session
-from polycomplete.io.table import UNKNOWN, without
+from polycomplete.io.table import UNKNOWN, TableFileError, without
+from polycomplete.persistence import ModelFileError
 from polycomplete.tables.codecs import Column, Number
 
 
@@ -41,10 +42,10 @@ def load_model(path: str) -> Any:
     try:
         estimator = polycomplete.load(path)
     except OSError as error:
-        raise CommandError(f"{path} cannot be read: {error.strerror}.", UNREADABLE) from None
+        raise ModelFileError(f"{path} cannot be read: {error.strerror}.") from None
     if not hasattr(estimator, "transform") or not hasattr(estimator, "n_features_in_"):
         name = type(estimator).__name__
-        raise CommandError(f"{path} holds a {name}, which does not complete rows.", UNREADABLE)
+        raise ModelFileError(f"{path} holds a {name}, which does not complete rows.")
     return estimator
 
 
@@ -74,7 +75,7 @@ def _as_expected(job: Session, codec: Column) -> pl.Series:
     odd = (numbers.is_null() & column.is_not_null()).arg_true()
     if len(odd):
         where, text = job.table.place(int(odd[0]), codec.name), column[int(odd[0])]
-        raise CommandError(f"{where}: {text!r} is not a number.", UNREADABLE)
+        raise TableFileError(f"{where}: {text!r} is not a number.")
     return numbers
 
 

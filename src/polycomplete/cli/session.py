@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 import polars as pl
 from polars.selectors import decimal
 
-from polycomplete.cli.console import MISUSED, CommandError, Console
+from polycomplete.cli.console import CommandError, Console, MisuseError
 from polycomplete.io import kind_of, read_table, unknown_kind, write_table
 from polycomplete.io.atomic import refuse_taken, written_whole
 from polycomplete.io.table import SIGNS, UNKNOWN, ReadOptions, Table, without
@@ -23,21 +24,29 @@ from polycomplete.io.table import SIGNS, UNKNOWN, ReadOptions, Table, without
 MOST_TEXTS = 50
 
 
+@dataclass
 class Session:
-    """What a command reads, uses, says and writes.
+    """What a command reads, uses, says and writes, and the options that commands share.
 
     ``table`` is the table that was read, and ``ids`` are the columns that the user leaves alone.
     """
 
-    table: Table
+    console: Console
+    options: ReadOptions
+    output: str
+    method: str
     ids: list[str]
+    seed: int
+    force: bool
+    table: Table = field(init=False)
 
-    def __init__(self, console: Console, options: ReadOptions):
-        self.console, self.options, self.note = console, options, console.note
+    def note(self, message: str) -> None:
+        """Say something worth knowing."""
+        self.console.note(message)
 
     # Reading
 
-    def read(self, path: str, ids: Sequence[str] | None = None) -> Table:
+    def read(self, path: str) -> Table:
         """Read a table; note which sheets are left out, and which texts are read as missing."""
         self.table = table = read_table(path, self.options)
         if table.other_sheets:
@@ -52,7 +61,7 @@ class Session:
             cells = ", ".join(f"{text!r} ({count})" for text, count in guessed.items())
             names = [name for name, texts in table.marked.items() if guessed.keys() & texts.keys()]
             self.note(f"cells read as missing: {cells}; in {first_of(names)}.")
-        self.ids = self.find(ids or ())
+        self.find(self.ids)
         return table
 
     def done(self, sentence: str, facts: dict[str, Any]) -> None:
@@ -91,9 +100,8 @@ class Session:
     def check_new(self, name: str | None, option: str) -> None:
         """Raise if the table has a column of that name already, which an option gives."""
         if name in self.table.frame.columns:
-            raise CommandError(
-                f"{self.table.name} has a column {name!r} already; give another name by {option}.",
-                MISUSED,
+            raise MisuseError(
+                f"{self.table.name} has a column {name!r} already; give another name by {option}."
             )
 
     def usable(self, *others: str) -> list[str]:
@@ -157,65 +165,56 @@ class Session:
                 )
         return frame.with_columns(known).with_columns(decimal().cast(pl.Float64))
 
-    def sample(self, names: Sequence[str], rows: int, seed: int) -> pl.DataFrame:
+    def sample(self, names: Sequence[str], rows: int) -> pl.DataFrame:
         """Return columns as methods see them, of a large table only some rows."""
         frame = self.seen(names)
         if len(frame) <= rows:
             return frame
         self.note(f"{rows} of {len(frame)} rows are used, drawn at random (--rows).")
-        return frame[np.sort(np.random.default_rng(seed).choice(len(frame), rows, replace=False))]
+        rng = np.random.default_rng(self.seed)
+        return frame[np.sort(rng.choice(len(frame), rows, replace=False))]
 
     # Writing
 
     def check_output(
-        self, source: str, output: str | None, word: str, *others: str | None,
-        force: bool, model: str | None = None,
-    ) -> str:  # fmt: skip
-        """Return where the table goes; raise if a result could not be written later.
+        self, source: str, word: str, *others: str | None, model: str | None = None
+    ) -> None:
+        """Decide where the table goes; raise if a result could not be written later.
 
         Only the table may replace ``source``, and nothing may replace ``model``.
         """
-        output = output or _beside(source, word)
+        self.output = output = self.output or _beside(source, word)
         if self.console.json and output == "-":
-            message = "--json and the table both go to standard output; use -o FILE."
-            raise CommandError(message, MISUSED)
+            raise MisuseError("--json and the table both go to standard output; use -o FILE.")
         if output != "-" and kind_of(output) is None:
-            raise CommandError(str(unknown_kind(output)), MISUSED)
+            raise MisuseError(str(unknown_kind(output)))
         read = "the file that is read"
         taken = {} if model is None else {_identity(model, 0): read}
         for name in (output, *filter(None, others)):
             identity = _identity(name, 1)
             if identity in taken:
-                message = f"{name} is {taken[identity]}; give each result a file of its own."
-                raise CommandError(message, MISUSED)
+                raise MisuseError(
+                    f"{name} is {taken[identity]}; give each result a file of its own."
+                )
             taken |= {_identity(source, 0): read, identity: "the file of another result"}
             if name != "-":
-                refuse_taken(Path(name), force)
-        return output
+                refuse_taken(Path(name), self.force)
 
-    def write(
-        self, made: Table, path: str, force: bool, save: str | None = None, model: bytes = b""
-    ) -> None:
+    def write(self, made: Table, save: str | None = None, model: bytes = b"") -> None:
         """Write a table, and a model if it is saved: both or none, and each whole."""
-        with written_whole(save, force=force) if save else nullcontext() as file:
+        with written_whole(save, force=self.force) if save else nullcontext() as file:
             if file is not None:
                 file.write(model)
                 file.flush()  # fails on a full disk, before the table has its name
-            write_table(made, path, force=force)
-        self.console.wrote("output", path)
-        if save:
-            self.console.wrote("model", save)
+            write_table(made, self.output, force=self.force)
+        self.console.wrote("output", self.output)
+        self.console.wrote("model", save)
 
 
 def first_of(names: Iterable[Any], most: int = 10) -> str:
     """Return the first names with commas between them, and dots if there are more."""
     names = [str(name) for name in names]
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
-
-
-def count_missing(frame: pl.DataFrame) -> int:
-    """Return how many cells are missing."""
-    return sum(frame.null_count().row(0))
 
 
 def _is_index(column: pl.Series) -> bool:
@@ -271,6 +270,5 @@ def check_outside(name: str, *folders: str) -> None:
     """Raise if a file would go into a folder of tables, or replace another file."""
     for folder in folders:
         if Path(os.path.realpath(name)).is_relative_to(os.path.realpath(folder)):
-            message = f"{name} is among the tables of {folder}; choose another folder."
-            raise CommandError(message, MISUSED)
+            raise MisuseError(f"{name} is among the tables of {folder}; choose another folder.")
     refuse_taken(Path(name), force=False)

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from rich.table import Table as Grid
+import rich.table
 from sklearn.exceptions import ConvergenceWarning
 
 from polycomplete import masks
-from polycomplete.cli.console import Console
+from polycomplete.cli.console import Console, one_line
 from polycomplete.cli.models import completer_of
 from polycomplete.cli.session import Session, first_of
 from polycomplete.diagnostics import intrinsic_dimension
@@ -42,7 +42,7 @@ def try_methods(
             for method in methods:
                 if method not in failed:
                     trial = _trial(method, frame, visible, held_out, seed + repeat)
-                    if trial["failure"]:
+                    if "failure" in trial:
                         failed.add(method)
                     yield trial
                 step(f"{method} done")
@@ -66,17 +66,16 @@ def observed(frame: pl.DataFrame) -> np.ndarray:
 def _trial(
     method: str, frame: pl.DataFrame, visible: pl.DataFrame, held_out: np.ndarray, seed: int
 ) -> Facts:
-    begin, error, wrong, failure = time.perf_counter(), None, None, None
+    begin = time.perf_counter()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # it shows in the error
             completed = completer_of(method, seed).fit_transform(visible)
         error, wrong = score(frame, completed, held_out)
     except (ValueError, TypeError, ArithmeticError, MemoryError) as raised:
-        failure = " ".join(str(raised).split()) or type(raised).__name__
-    seconds = None if failure else time.perf_counter() - begin
-    facts = {"error": error, "share_wrong": wrong, "seconds": seconds, "failure": failure}
-    return {"method": method} | facts
+        return {"method": method, "failure": one_line(raised)}
+    seconds = time.perf_counter() - begin
+    return {"method": method, "error": error, "share_wrong": wrong, "seconds": seconds}
 
 
 def score(
@@ -88,14 +87,14 @@ def score(
     means that there are no such cells.
     """
     measured = np.array([is_measured(column.dtype) for column in truth])
-    numbers, labels = held_out[:, measured], held_out[:, ~measured]
+    numbers, labels = held_out & measured, held_out & ~measured
     error = wrong = None
     if numbers.any():
-        names = [column.name for column in truth if is_measured(column.dtype)]
-        error = nrmse(_matrix(truth[names]), _matrix(completed[names]), ~numbers)
+        X, found = (_matrix(frame[:, measured.tolist()]) for frame in (truth, completed))
+        error = nrmse(X, found, ~numbers[:, measured])
     if labels.any():
-        same = [(completed[one.name] == one).fill_null(False).to_numpy() for one in truth]
-        wrong = 1.0 - float(np.column_stack(same)[:, ~measured][labels].mean())
+        same = [(completed[one.name] == one).fill_null(False) for one in truth]
+        wrong = 1.0 - float(np.column_stack(same)[labels].mean())
     return error, wrong
 
 
@@ -126,26 +125,28 @@ def ranking(trials: Iterable[Facts]) -> list[Facts]:
     return found.sort(order, nulls_last=True, maintain_order=True).to_dicts()
 
 
-def shown_ranking(ranked: list[Facts]) -> Grid:
+def shown_ranking(ranked: list[Facts]) -> rich.table.Table:
     """Return a ranking as a table for people to read."""
-    labels = any(one["share_wrong"] is not None for one in ranked)
-    shown = Grid("", "method", box=None, header_style="bold")
-    for title in ("error", *["wrong"] * labels, "seconds"):
-        shown.add_column(title, justify="right")
-    shown.add_column("")
+    forms = {"error": ".3f", "share_wrong": ".1%", "seconds": ".1f"}
+    if all(one["share_wrong"] is None for one in ranked):
+        del forms["share_wrong"]
+    shown = _grid(["", "method"], [name.removeprefix("share_") for name in forms])
     for place, one in enumerate(ranked, 1):
-        cells = [_with_spread(one["error"], one["error_spread"], ".3f")]
-        if labels:
-            cells.append(_with_spread(one["share_wrong"], one["share_wrong_spread"], ".1%"))
-        cells.append(_with_spread(one["seconds"], None, ".1f"))
+        cells = [_with_spread(one, name, form) for name, form in forms.items()]
         shown.add_row(str(place), one["method"], *cells, one["failure"] or "")
     return shown
 
 
-def _with_spread(value: float | None, spread: float | None, form: str) -> str:
-    if value is None:
-        return "-"
-    return f"{value:{form}}" + ("" if spread is None else f" ± {spread:{form}}")
+def _with_spread(one: Facts, name: str, form: str) -> str:
+    value, spread = one[name], one.get(f"{name}_spread")
+    shown = "-" if value is None else f"{value:{form}}"
+    return shown if spread is None else f"{shown} ± {spread:{form}}"
+
+
+def _grid(first: list[str], numbers: list[str], last: str = "") -> rich.table.Table:
+    """Return an empty table, whose columns in the middle are aligned to the right."""
+    middle = [rich.table.Column(title, justify="right") for title in numbers]
+    return rich.table.Table(*first, *middle, last, box=None, header_style="bold")
 
 
 def recommend(frame: pl.DataFrame, seed: int, console: Console) -> tuple[Facts, pl.DataFrame]:
@@ -267,9 +268,7 @@ def shown_check(facts: Facts) -> list[Any]:
         f"{len(facts['used_columns'])} of them used; {facts['missing']} of their cells "
         f"({facts['share']:.1%}) are missing."
     )
-    columns = Grid("column", "kind", box=None, header_style="bold")
-    for title, side in (("missing", "right"), ("", "right"), ("holds", "left")):
-        columns.add_column(title, justify=side)  # type: ignore[arg-type]
+    columns = _grid(["column", "kind"], ["missing", ""], "holds")
     for one in facts["by_column"]:
         share = f"{one['share']:.1%}"
         columns.add_row(one["column"], one["kind"], str(one["missing"]), share, one["holds"])

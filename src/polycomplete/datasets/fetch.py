@@ -2,12 +2,13 @@
 
 ``registry.txt``, like the registries of pooch, has a line for each file that can be downloaded: its
 path in a data folder, its SHA-256 and its address. After this check, the content of these files is
-known.
+known; ``names.json`` has the names that they lack: of classes, and of the channels of recordings.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,19 +25,7 @@ from polycomplete._optional import need
 
 Folder = str | os.PathLike[str] | None
 Arrays = dict[str, NDArray[Any]]
-
-_MICE = ["c-CS-m", "c-SC-m", "c-CS-s", "c-SC-s", "t-CS-m", "t-SC-m", "t-CS-s", "t-SC-s"]
-_SKIN = ["psoriasis", "seboreic dermatitis", "lichen planus", "pityriasis rosea",
-         "cronic dermatitis", "pityriasis rubra pilaris"]  # fmt: skip
-_STATES = ["Rad Flow", "Fpv Close", "Fpv Open", "High", "Bypass", "Bpv Close", "Bpv Open"]
-#: The channels of a recording of the CMU collection, in the order of its .amc files.
-_CHANNELS = {
-    "root": 6, "lowerback": 3, "upperback": 3, "thorax": 3, "lowerneck": 3, "upperneck": 3,
-    "head": 3, "rclavicle": 2, "rhumerus": 3, "rradius": 1, "rwrist": 1, "rhand": 2, "rfingers": 1,
-    "rthumb": 2, "lclavicle": 2, "lhumerus": 3, "lradius": 1, "lwrist": 1, "lhand": 2,
-    "lfingers": 1, "lthumb": 2, "rfemur": 3, "rtibia": 1, "rfoot": 2, "rtoes": 1, "lfemur": 3,
-    "ltibia": 1, "lfoot": 2, "ltoes": 1,
-}  # fmt: skip
+_HERE = files("polycomplete.datasets")
 
 
 class Remote(NamedTuple):
@@ -49,8 +38,14 @@ class Remote(NamedTuple):
 @cache
 def registry() -> dict[str, Remote]:
     """Return the files that can be downloaded."""
-    lines = files("polycomplete.datasets").joinpath("registry.txt").read_text().splitlines()
+    lines = _HERE.joinpath("registry.txt").read_text().splitlines()
     return {file: Remote(sha256, url) for file, sha256, url in map(str.split, lines)}
+
+
+@cache
+def names_of(dataset: str) -> NDArray[Any]:
+    """Return the names of the classes or channels of a dataset."""
+    return np.array(json.loads(_HERE.joinpath("names.json").read_text())[dataset])
 
 
 def data_home(data_home: Folder = None) -> Path:
@@ -130,10 +125,8 @@ def _download(name: str) -> Path:
             remote.url, known_hash=remote.sha256, fname=path.name, path=path.parent
         )
     except (ImportError, OSError, ValueError) as error:
-        why = {ImportError: str(error).rstrip("."), ValueError: "wrong checksum"}.get(
-            type(error),
-            type(error).__name__,  # messages of requests are long
-        )
+        known = {ImportError: str(error).rstrip("."), ValueError: "wrong checksum"}
+        why = known.get(type(error), type(error).__name__)  # messages of requests are long
         raise FileNotFoundError(
             f"{path.name} could not be downloaded from {remote.url} ({why}); put it into "
             f"{path.parent} by hand, or give the folder that holds {name} as data_home or by "
@@ -168,32 +161,10 @@ def read_npz(path: Path, *keys: str) -> Arrays:
 
 
 def read_amc(path: str | os.PathLike[str]) -> Arrays:
-    r"""Read the joint angles of an ``.amc`` file (Acclaim motion capture).
+    """Return the joint angles X (channels × frames) of an ``.amc`` file, and their ``dof_names``.
 
-    Parameters
-    ----------
-    path : path
-        A file with comments (#) and keywords (:), then for each frame a line with its number and a
-        line for each bone with its angles.
-
-    Returns
-    -------
-    dict of ndarray
-        ``X`` (channels × frames) and ``dof_names`` ("root.0", "root.1", ...).
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "toy.amc")
-    ...     _ = path.write_text(":DEGREES\n1\nroot 1 2\nhead 3\n2\nroot 4 5\nhead 6\n")
-    ...     arrays = read_amc(path)
-    >>> arrays["X"]
-    array([[1., 4.],
-           [2., 5.],
-           [3., 6.]])
-    >>> arrays["dof_names"].tolist()
-    ['root.0', 'root.1', 'head.0']
+    It has comments (#) and keywords (:), then for each frame a line with its number and a line for
+    each bone with its angles.
     """
     text = Path(path).read_text(encoding="ascii", errors="replace")
     frames: list[list[tuple[str, float]]] = []
@@ -224,8 +195,8 @@ def read_amc(path: str | os.PathLike[str]) -> Arrays:
 
 def read_mocap(path: Path) -> Arrays:
     """Return the matrix X of a recording (channels × frames), and the names of its channels."""
-    names = [f"{bone}.{i}" for bone, count in _CHANNELS.items() for i in range(count)]
-    return {"X": loadmat(path, variable_names=["X"])["X"], "dof_names": np.array(names)}
+    found = loadmat(path, variable_names=["X"])["X"]
+    return {"X": found, "dof_names": names_of("cmu_mocap")}
 
 
 def read_hopkins(path: Path) -> Arrays:
@@ -239,12 +210,13 @@ def read_mice(path: Path) -> Arrays:
     """Return proteins, class codes from 1 and mice of the Excel sheet."""
     sheet = need("xlrd", "data", f"Reading {path.name}").open_workbook(path).sheet_by_index(0)
     names, *rows = (sheet.row_values(i) for i in range(sheet.nrows))
+    classes = names_of("mice_protein").tolist()
     return {
         "X": np.array([[np.nan if v == "" else v for v in row[1:-4]] for row in rows]),
-        "y": np.array([_MICE.index(row[-1]) + 1 for row in rows]),
+        "y": np.array([classes.index(row[-1]) + 1 for row in rows]),
         "mouse_id": np.array([row[0] for row in rows]),
         "feature_names": np.array(names[1:-4]),
-        "class_names": np.array(_MICE),
+        "class_names": names_of("mice_protein"),
     }
 
 
@@ -252,14 +224,14 @@ def read_dermatology(path: Path) -> Arrays:
     """Return findings and class codes; question marks are missing ages."""
     names = path.read_text(encoding="ascii").splitlines()[0].split(",")
     table = np.genfromtxt(path, delimiter=",", skip_header=1)
-    return {"X": table[:, :-1], "y": table[:, -1],
-            "feature_names": np.array(names[:-1]), "class_names": np.array(_SKIN)}  # fmt: skip
+    known = {"feature_names": np.array(names[:-1]), "class_names": names_of("dermatology")}
+    return {"X": table[:, :-1], "y": table[:, -1], **known}
 
 
 def read_shuttle(train: Path, test: Path) -> Arrays:
     """Return readings, state codes, and the mask of the customary test set."""
     text = need("unlzw3", "data", f"Reading {train.name}").unlzw(train.read_bytes()).decode("ascii")
-    return {**_split(text, test.read_text(encoding="ascii")), "class_names": np.array(_STATES)}
+    return {**_split(text, test.read_text(encoding="ascii")), "class_names": names_of("shuttle")}
 
 
 def read_satimage(train: Path, test: Path) -> Arrays:

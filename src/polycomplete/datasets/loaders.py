@@ -27,7 +27,6 @@ Reader = Callable[..., Arrays]
 #: A few sequences in full precision, which are preferred, and all of them in float32.
 _HOPKINS = ("hopkins155/hopkins155_paper_seqs.npz", "hopkins155/hopkins155_all_float32.npz")
 _TRACKS = "hopkins155/raw/*_truth.mat"
-_SOILS = ["red", "cotton crop", "grey", "damp grey", "vegetation stubble", "very damp grey"]
 
 
 def load_mice_protein(*, data_home: Folder = None) -> Bunch:
@@ -55,9 +54,8 @@ def load_mice_protein(*, data_home: Folder = None) -> Bunch:
     ...     load_mice_protein(data_home=home).target
     array([1, 0])
     """
-    keys, files = "X y feature_names class_names mouse_id", ["Data_Cortex_Nuclear.xls"]
-    descr = "Mice protein expression, UCI."
-    return _uci(data_home, "mice_protein", descr, keys, fetch.read_mice, files)
+    keys, descr = "feature_names class_names mouse_id", "Mice protein expression, UCI."
+    return _uci(data_home, "mice_protein", descr, keys, fetch.read_mice)
 
 
 def load_dermatology(*, data_home: Folder = None) -> Bunch:
@@ -79,9 +77,8 @@ def load_dermatology(*, data_home: Folder = None) -> Bunch:
     Traceback (most recent call last):
     FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
-    keys, files = "X y feature_names class_names", ["dermatology.data"]
-    descr = "Dermatology, UCI."
-    return _uci(data_home, "dermatology", descr, keys, fetch.read_dermatology, files)
+    keys, descr = "feature_names class_names", "Dermatology, UCI."
+    return _uci(data_home, "dermatology", descr, keys, fetch.read_dermatology)
 
 
 def load_shuttle(*, data_home: Folder = None) -> Bunch:
@@ -103,9 +100,8 @@ def load_shuttle(*, data_home: Folder = None) -> Bunch:
     Traceback (most recent call last):
     FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
-    keys, files = "X y class_names is_test", ["shuttle.trn.Z", "shuttle.tst"]
-    descr = "Statlog shuttle, UCI."
-    return _uci(data_home, "shuttle", descr, keys, fetch.read_shuttle, files)
+    keys, descr = "class_names is_test", "Statlog shuttle, UCI."
+    return _uci(data_home, "shuttle", descr, keys, fetch.read_shuttle)
 
 
 def load_satimage(*, data_home: Folder = None) -> Bunch:
@@ -127,9 +123,8 @@ def load_satimage(*, data_home: Folder = None) -> Bunch:
     Traceback (most recent call last):
     FileNotFoundError: ...POLYCOMPLETE_DATA...
     """
-    keys, files = "X y is_test", ["sat.trn", "sat.tst"]
     descr = "Statlog Landsat satellite, UCI."
-    return _uci(data_home, "satimage", descr, keys, fetch.read_satimage, files)
+    return _uci(data_home, "satimage", descr, "is_test", fetch.read_satimage)
 
 
 def list_hopkins155(*, data_home: Folder = None) -> list[str]:
@@ -307,14 +302,12 @@ def load_tabular(name: str, *, data_home: Folder = None) -> Bunch:
     return Bunch(data=data, target=_of_length(file, z, "y", len(data)), DESCR=f"Table {name}.")
 
 
-def _uci(
-    home: Folder, name: str, descr: str, keys: str, read: Reader, originals: list[str]
-) -> Bunch:
+def _uci(home: Folder, name: str, descr: str, keys: str, read: Reader) -> Bunch:
     """Load a table with class codes 1, 2, ...; the target counts from 0, to index the names."""
-    raw = [f"{name}/raw/{file}" for file in originals]
-    z = _arrays(home, [f"{name}/{name}.npz"], keys, read, *raw)
+    raw = [file for file in registry() if file.startswith(f"{name}/raw/")]
+    z = _arrays(home, [f"{name}/{name}.npz"], f"X y {keys}", read, *raw)
     if name == "satimage":  # code 6 (mixed soils) does not occur, and 7 is the sixth class
-        z |= {"y": np.where(z["y"] == 7, 6, z["y"]), "class_names": np.array(_SOILS)}
+        z |= {"y": np.where(z["y"] == 7, 6, z["y"]), "class_names": fetch.names_of(name)}
     data, names = _as_matrix(name, z.pop("X")), z.pop("class_names").tolist()
     features = _of_length(name, z, "feature_names", data.shape[1]) if "feature_names" in z else None
     target = _of_length(name, z, "y", len(data)).astype(np.int64) - 1

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from polycomplete.io.atomic import STANDARD_OUTPUT, naming_file, written_whole
-from polycomplete.io.table import Dialect, ReadOptions, Table, TableFileError
+from polycomplete.io.table import ReadOptions, Table, TableFileError
 
 #: From the end of a file's name to its kind.
 KINDS = {
@@ -109,23 +109,19 @@ def _write(table: Table, file: IO[bytes], kind: str) -> None:
         return
     from polycomplete.io.text import write_text
 
-    dialect = Dialect() if table.texts is None else table.dialect
-    if kind != table.kind or table.texts is None:
-        dialect = replace(dialect, delimiter=DELIMITERS[kind])
-    write_text(table, file, dialect)
+    write_text(table, file, None if kind == table.kind else DELIMITERS[kind])
 
 
 def _content(path: str) -> bytes:
-    if path == "-":
-        return sys.stdin.buffer.read()
     try:
-        return Path(path).read_bytes()
-    except FileNotFoundError:
-        raise TableFileError(f"There is no file {path}.") from None
-    except IsADirectoryError:
-        raise TableFileError(f"{path} is a folder; name a file in it.") from None
+        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except OSError as error:
-        raise TableFileError(f"{path} cannot be read: {error.strerror}.") from None
+        said = {
+            FileNotFoundError: f"There is no file {path}.",
+            IsADirectoryError: f"{path} is a folder; name a file in it.",
+        }
+        usual = f"{path} cannot be read: {error.strerror}."
+        raise TableFileError(said.get(type(error), usual)) from None
 
 
 def _refuse_infinite(table: Table) -> None:

@@ -78,52 +78,24 @@ class Dialect:
 class Table:
     """A table and where it came from.
 
-    Attributes
-    ----------
-    name : str
-        The file, for messages.
-    frame : polars DataFrame
-        Numbers, dates and text, null where missing.
-    kind : str
-        Kind of the file: "csv", "parquet", ...
-    texts : polars DataFrame or None
-        The cells of a text file as they are written there.
-    dialect : Dialect
-        How a text file is written.
-    lines : array of int or None
-        The line of each row in a text file, from 1.
-    key : str
-        The name of the array in a .npz or .mat file.
-    other_arrays : dict
-        Its other arrays.
-    sheet : str or None
-        The name of the sheet of an Excel file.
-    other_sheets : tuple of str
-        The names of its other sheets, which were not read.
-    marked : dict
-        From a column to the texts that were read as missing, and the count of each.
-
-    Examples
-    --------
     >>> import polars as pl
     >>> texts = pl.DataFrame({"x": ["1.00", "?"]})
     >>> table = Table("a.csv", pl.DataFrame({"x": [1.0, None]}), texts=texts)
     >>> table.completed(pl.DataFrame({"x": [1.0, 2.5]})).texts["x"].to_list()
     ['1.00', '2.5']
-    >>> table.place(1, "x")
-    "a.csv, row 2, column 'x'"
     """
 
-    name: str
-    frame: Any
-    kind: str = "csv"
-    texts: Any = None
+    name: str  # the file, for messages
+    frame: Any  # numbers, dates and text, null where missing
+    kind: str = "csv"  # of the file
+    texts: Any = None  # the cells of a text file as they are written there
     dialect: Dialect = field(default_factory=Dialect)
-    lines: array[int] | None = None
-    key: str = "X"
+    lines: array[int] | None = None  # the line of each row in a text file, from 1
+    key: str = "X"  # the name of the array in a .npz or .mat file
     other_arrays: dict[str, Any] = field(default_factory=dict)
-    sheet: str | None = None
-    other_sheets: tuple[str, ...] = ()
+    sheet: str | None = None  # the name of the sheet of an Excel file
+    other_sheets: tuple[str, ...] = ()  # those that were not read
+    #: From a column to the texts that were read as missing, and the count of each.
     marked: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @classmethod
@@ -143,6 +115,10 @@ class Table:
         if self.lines is None:
             return "row", range(1, len(self.frame) + 1)
         return "line", self.lines
+
+    def missing(self, names: Sequence[str] | None = None) -> int:
+        """Return how many cells are missing, of all columns or of some."""
+        return sum(self.frame[names or self.frame.columns].null_count().row(0))
 
     def text_of(self, name: str) -> Any:
         """Return a column as text, even if it was read as numbers; null where missing."""
@@ -219,20 +195,8 @@ def meaning(
     if every cell is a number; Date if every cell is a day such as 2024-12-31.
 
     >>> import polars as pl
-    >>> meaning(pl.Series(["1.10", " 2", "?"])).to_list()
+    >>> meaning(pl.Series(["1.10", " 2", "-"])).to_list()
     [1.1, 2.0, None]
-    >>> meaning(pl.Series(["41", "NA"])).to_list()
-    [41, None]
-    >>> meaning(pl.Series(["2024-12-31", "?"])).to_list()
-    [datetime.date(2024, 12, 31), None]
-    >>> meaning(pl.Series(["007", "008", ""])).to_list()
-    ['007', '008', None]
-    >>> meaning(pl.Series([1.5, -9.0]), ["-9"]).to_list()
-    [1.5, None]
-    >>> meaning(pl.Series(["1.5", "-", "None"])).to_list()
-    [1.5, None, None]
-    >>> meaning(pl.Series(["red", "-", "None"])).to_list()
-    ['red', None, 'None']
     """
     pl, markers = polars(), list(markers)
     if column.dtype == pl.String:
@@ -286,8 +250,6 @@ def _parsed(plain: Any, decimal: str) -> Any:
 def _marked(given: Any, read: Any) -> dict[str, int]:
     """Return the count of each text of a column that was read as missing."""
     texts = given.filter(read.is_null()).drop_nulls()
-    if not len(texts):
-        return {}
     if texts.dtype == polars().String:
         texts = texts.str.strip_chars()
     counts = texts.alias("text").value_counts(sort=True).rows()

@@ -12,7 +12,7 @@ import io
 import sys
 from array import array
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from types import SimpleNamespace
@@ -31,6 +31,7 @@ from polycomplete.io.table import (
 BATCH, LONGEST = 10_000, 2**27  # rows parsed at a time; maximum length of a cell
 MARK = "\ufeff"  # the byte order mark
 MARKED = ("utf-8", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+csv.field_size_limit(LONGEST)  # of the whole process
 Row = tuple[int, list[Any]]  # the line, and the cells: None for a blank line
 
 
@@ -45,16 +46,21 @@ def read_text(content: bytes, name: str, options: ReadOptions, usual: str = ",")
     >>> table.texts.rows()
     [('007', '1.10'), ('008', '')]
     """
-    with ExitStack() as stack:
-        stack.callback(csv.field_size_limit, csv.field_size_limit(LONGEST))
-        dialect, width = _dialect(content, options, usual)
-        if not width:
-            raise TableFileError(f"{name} is empty; give a table with at least one row.")
-        rows = stack.enter_context(_opened(content, name, dialect))
-        header = [f"column {j + 1}" for j in range(width)]
+    dialect, width = _dialect(content, options, usual)
+    if not width:
+        raise TableFileError(f"{name} is empty; give a table with at least one row.")
+    reader = csv.reader(_lines(content, dialect), delimiter=dialect.delimiter, strict=True)
+    rows = ((reader.line_num, row) for row in reader)
+    header = [f"column {j + 1}" for j in range(width)]
+    try:
         if options.header:
             header = next(row for _, row in rows if not _is_blank(row))
         texts, lines = _collected(_without_blanks(rows, width), _names(name, header), name)
+    except UnicodeError:
+        raise TableFileError(_undecodable(content, name, dialect.encoding)) from None
+    except csv.Error as error:
+        where = f"{name}, line {reader.line_num}"
+        raise TableFileError(f"{where}: {error}; is a quotation mark missing?") from None
     if not len(texts):
         raise TableFileError(f"{name} has a header and no rows; give at least one row.")
     meant = [meaning(column, options.markers, options.decimal) for column in texts]
@@ -62,16 +68,17 @@ def read_text(content: bytes, name: str, options: ReadOptions, usual: str = ",")
     return Table.of(name, texts, meant, texts=texts, dialect=dialect, lines=lines)
 
 
-def write_text(table: Table, file: IO[bytes], dialect: Dialect | None = None) -> None:
+def write_text(table: Table, file: IO[bytes], delimiter: str | None = None) -> None:
     r"""Write a table as text; cells that were read from text are written as they were.
+
+    The delimiter is by default that of the file from which the table was read.
 
     >>> out = io.BytesIO()
     >>> write_text(read_text(b"a,b\n1.10,'x'\n", "a.csv", ReadOptions()), out)
     >>> out.getvalue()
     b"a,b\n1.10,'x'\n"
     """
-    dialect = dialect or table.dialect
-    texts = table.texts
+    texts, dialect = table.texts, table.dialect
     if texts is None:
         texts = table.frame.select(written(column, dialect.decimal) for column in table.frame)
 
@@ -79,9 +86,8 @@ def write_text(table: Table, file: IO[bytes], dialect: Dialect | None = None) ->
         return file.write((line.removesuffix("\r\n") + dialect.newline).encode(dialect.encoding))
 
     # The writer quotes cells only if they contain its own line terminator: both characters.
-    writer = csv.writer(
-        SimpleNamespace(write=write), delimiter=dialect.delimiter, lineterminator="\r\n"
-    )
+    out = SimpleNamespace(write=write)
+    writer = csv.writer(out, delimiter=delimiter or dialect.delimiter, lineterminator="\r\n")
     file.write(dialect.mark.encode(dialect.encoding))
     if dialect.header is not None:
         writer.writerow(dialect.header or texts.columns)
@@ -102,20 +108,18 @@ def _dialect(content: bytes, options: ReadOptions, usual: str) -> tuple[Dialect,
         ) from None
     if options.delimiter is not None and len(options.delimiter) != 1:
         raise TableFileError(f"The delimiter must be one character, got {options.delimiter!r}.")
-    encoding, mark = _marked(content, options.encoding)
-    delimiters = [options.delimiter] if options.delimiter else [usual, ";", "\t", "|", ","]
+    encoding, mark = _encoding_of(content, options.encoding)
     # The decimal separator is hardly the delimiter as well.
-    delimiters.sort(key=lambda one: one == options.decimal)
-    found = {}
-    for one in delimiters:
-        width, newline = _first_row(content, encoding, mark, one)
-        found[one] = Dialect(one, newline, encoding, options.decimal, mark=mark), width
+    guesses = sorted([usual, ";", "\t", "|", ","], key=lambda one: one == options.decimal)
+    for one in [options.delimiter] if options.delimiter else [*guesses, usual]:
+        dialect = Dialect(one, "", encoding, options.decimal, mark=mark)
+        width, newline = _first_row(content, dialect)
         if width > 1:
-            return found[one]
-    return found[options.delimiter or usual]
+            break
+    return replace(dialect, newline=newline), width
 
 
-def _marked(content: bytes, encoding: str) -> tuple[str, str]:
+def _encoding_of(content: bytes, encoding: str) -> tuple[str, str]:
     """Return the encoding with its byte order, and the byte order mark."""
     family = codecs.lookup(encoding).name.removesuffix("-sig")
     for one in MARKED:
@@ -126,36 +130,21 @@ def _marked(content: bytes, encoding: str) -> tuple[str, str]:
     return "utf-8" if family == "utf-8" else encoding, ""
 
 
-def _lines(content: bytes, encoding: str, mark: str, errors: str = "strict") -> IO[str]:
+def _lines(content: bytes, dialect: Dialect, errors: str = "strict") -> IO[str]:
     stream = io.BytesIO(content)
-    stream.seek(len(mark.encode(encoding)))
-    return io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="")
+    stream.seek(len(dialect.mark.encode(dialect.encoding)))
+    return io.TextIOWrapper(stream, encoding=dialect.encoding, errors=errors, newline="")
 
 
-def _first_row(content: bytes, encoding: str, mark: str, delimiter: str) -> tuple[int, str]:
+def _first_row(content: bytes, dialect: Dialect) -> tuple[int, str]:
     """Return the number of cells of the first row, and its line end."""
-    reader = csv.reader(_lines(content, encoding, mark, "replace"), delimiter=delimiter)
+    reader = csv.reader(_lines(content, dialect, "replace"), delimiter=dialect.delimiter)
     row: list[str] = []
     with suppress(csv.Error):
         row = next((row for row in reader if not _is_blank(row)), [])
-    lines = _lines(content, encoding, mark, "replace")
+    lines = _lines(content, dialect, "replace")
     line = next(islice(lines, max(reader.line_num - 1, 0), None), "")
     return len(row), line[len(line.rstrip("\r\n")) :] or "\n"
-
-
-@contextmanager
-def _opened(content: bytes, name: str, dialect: Dialect) -> Iterator[Iterator[Row]]:
-    """Yield the rows of a file with their lines; turn errors into sentences."""
-    lines = _lines(content, dialect.encoding, dialect.mark)
-    reader = csv.reader(lines, delimiter=dialect.delimiter, strict=True)
-    try:
-        yield ((reader.line_num, row) for row in reader)
-    except UnicodeError:
-        raise TableFileError(_undecodable(content, name, dialect.encoding)) from None
-    except csv.Error as error:
-        raise TableFileError(
-            f"{name}, line {reader.line_num}: {error}; is a quotation mark missing?"
-        ) from None
 
 
 def _undecodable(content: bytes, name: str, encoding: str) -> str:

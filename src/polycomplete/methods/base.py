@@ -87,8 +87,6 @@ class PathCompleter(BaseCompleter):
 
     Parameters
     ----------
-    scale : {"standard", "sqrt", "range"} or None, default=None
-        Divide columns by their standard deviation, its square root, or their range.
     missing_values : float, default=nan
         Number that marks a missing entry, besides NaN and None.
     add_indicator, keep_empty_features : bool, default=False
@@ -111,6 +109,9 @@ class PathCompleter(BaseCompleter):
     >>> isinstance(LRMC(), PathCompleter)
     True
     """
+
+    #: How to scale columns, for a method with such a parameter.
+    scale: str | None = None
 
     def _solver(self, shape: tuple[int, int], seed: int) -> PathSolver:
         """Return the solver for a matrix of this shape."""

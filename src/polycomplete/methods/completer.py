@@ -61,12 +61,6 @@ class Completer(BlockCompleter):
         λ/2 (x̂ − x)² in scaled units; 2/p times the paper's λ, as R is. By default they do not.
         Completed matrices always have the given entries; the moved values are
         ``X - completer.residual_``.
-    missing_values : float, default=nan
-        Number that marks a missing entry, besides NaN and None.
-    add_indicator : bool, default=False
-        Append a column of missing-value indicators for each column with missing entries.
-    keep_empty_features : bool, default=False
-        Keep columns without any observed entry, filled with zeros.
     n_jobs : int, default=-1
         Number of cores that complete rows: up to four threads, or processes for 100 000 rows and
         more. −1 means all cores. The result does not depend on it.
@@ -74,6 +68,12 @@ class Completer(BlockCompleter):
         Device that completes rows (with ``Exact``, that computes the objective): "cpu", "cuda", one
         of several GPUs such as "cuda:1", or "auto" for a GPU if there is one and enough rows. By
         default the host, or with ``Landmark`` the GPU of a tensor.
+    missing_values : float, default=nan
+        Number that marks a missing entry, besides NaN and None.
+    add_indicator : bool, default=False
+        Append a column of missing-value indicators for each column with missing entries.
+    keep_empty_features : bool, default=False
+        Keep columns without any observed entry, filled with zeros.
     random_state : int, RandomState or None, default=None
         Chooses the entries that "auto" holds out.
     verbose : int, default=0
@@ -89,9 +89,9 @@ class Completer(BlockCompleter):
         The solver used.
     cell_std_ : ndarray of shape (n_samples, n_features)
         Estimated standard deviation of each completed cell, 0 where observed: that of the row's
-        posterior, calibrated so that 95 % of held-out entries are within 1.96 of them. In very wide
-        rows it is the same for all holes, in units of the scaled columns. NaN in columns without
-        any observed entry.
+        posterior, calibrated so that 90 % of held-out entries are within 1.645 of them. In very
+        wide rows it is the same for all holes, in units of the scaled columns. NaN in columns
+        without any observed entry.
     scale_ : str or None
         The scaling used.
     smoothing_ : float
@@ -133,23 +133,24 @@ class Completer(BlockCompleter):
         scale: str | None = "auto",
         smoothing: float | str = "auto",
         noise: float | None = None,
+        n_jobs: int = -1,
+        device: str | None = None,
+        *,
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
-        n_jobs: int = -1,
-        device: str | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ):
         self.kernel = kernel
         self.penalty = penalty
         self.solver = solver
+        self.scale = scale
         self.smoothing = smoothing
         self.noise = noise
         self.n_jobs = n_jobs
         self.device = device
         super().__init__(
-            scale=scale,
             missing_values=missing_values,
             add_indicator=add_indicator,
             keep_empty_features=keep_empty_features,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-import numpy as np
-
 from polycomplete.kernels import Kernel, Polynomial
 from polycomplete.methods.completer import Completer
 from polycomplete.penalties import Equal, Inverse, Ramp, Schatten, Skip, Weights
@@ -18,7 +16,7 @@ class NLMC(Completer):
     """Nonlinear matrix completion [1]_: the plain Schatten-p penalty in feature space.
 
     Minimizes R₁(φ(X̂)) = Σ σᵢᵖ(φ(X̂)) = Tr(𝒦(X̂)^(p/2)), eqs. (9) and (12) of [2]_, over the missing
-    entries: :class:`PMC` without weights.
+    entries: :class:`PMC` without weights. What is not described here is as there.
 
     Parameters
     ----------
@@ -26,54 +24,23 @@ class NLMC(Completer):
         Similarity of two rows; None means ``RBF()``.
     p : "auto" or float, default="auto"
         Power of the penalty, at most 1. "auto" means −½, or the paper's ½ with ``AdamPlus``.
-    scale : {"auto", "standard", "sqrt", "range"} or None, default="auto"
-        Divide columns by their standard deviation, its square root, or their range. "auto" chooses
-        between the first two on held-out entries, unless all columns have a similar spread.
-    smoothing : "auto" or float, default="auto"
-        Final smoothing γ, relative to the mean of k(x, x): how far rows may stay from the surface.
-        "auto" chooses it on held-out entries.
-    noise : float, default=None
-        λ of the noisy formulation, eq. (3): observed entries may move at a cost of λ/2 (x̂ − x)² in
-        scaled units; 2/p times the paper's λ, as R is (``Schatten.factor``). ``fit_transform``
-        returns them unchanged, ``residual_`` has the changes.
-    solver : Solver, default=None
-        :class:`~polycomplete.Exact`, :class:`~polycomplete.Landmark`, or the paper's
-        :class:`~polycomplete.AdamPlus`. By default ``Exact()`` up to 400 rows and with
-        ``noise``, else ``Landmark()``.
-    missing_values : float, default=nan
-        Number that marks a missing entry, besides NaN and None.
-    add_indicator, keep_empty_features : bool, default=False
-        Append indicators of missing entries; keep columns without observed entries, as zeros.
+    scale, smoothing : str or float, default="auto"
+    noise, solver : float, Solver, default=None
     n_jobs : int, default=-1
-        Number of cores; −1 uses all of them. The result does not depend on it.
     device : {"cpu", "cuda", "auto"}, default=None
-        Where rows are completed, and ``Exact`` computes its objective; None for where X lies.
+    missing_values : float, default=nan
+    add_indicator, keep_empty_features : bool, default=False
     random_state : int, RandomState or None, default=None
-        Seed of the choice of held-out entries.
     verbose : int, default=0
-        1 logs stages, 2 every iteration, through :mod:`logging`.
 
     Attributes
     ----------
-    model_ : SurfaceModel or None
-        The learned surface; None if no column varies.
-    result_ : Result or None
-        Objective history, iterations, seconds and stop reason.
-    n_iter_ : int
-        Number of iterations of the solver.
+    model_, result_, held_out_ : SurfaceModel, Result, HeldOut, or None
+    n_iter_, n_samples_seen_, n_features_in_ : int
     solver_, scale_, smoothing_ : Solver, str or None, float
-        The solver, scaling and smoothing used.
     cell_std_, residual_ : ndarray of shape (n_samples, n_features)
-        Estimated standard deviation of each completed entry, 0 where observed; and with ``noise``
-        the observed minus the moved values, 0 where missing.
     row_determined_ : ndarray of bool, shape (n_samples,)
-        False for rows of the fit that their observed entries do not determine.
-    held_out_ : HeldOut or None
-        Held-out entries and their completions; None if nothing was chosen.
-    statistics_ : ndarray of shape (n_features,)
-        Mean of the observed entries of each column.
-    n_samples_seen_, n_features_in_, feature_names_in_ : int, int, ndarray of str
-        Numbers of rows and columns seen by ``fit``, and names of the columns, if X had any.
+    statistics_, feature_names_in_ : ndarray of shape (n_features,)
 
     See Also
     --------
@@ -102,13 +69,8 @@ class NLMC(Completer):
     smoothing: float | str = "auto"
     noise: float | None = None
     solver: Solver | None = None
-    missing_values: float = np.nan
-    add_indicator: bool = False
-    keep_empty_features: bool = False
     n_jobs: int = -1
     device: str | None = None
-    random_state: int | np.random.RandomState | None = None
-    verbose: int = 0
 
     def _penalty(self, solver: Solver) -> Schatten:
         return Schatten(_power(self.p, solver), Equal())
@@ -151,14 +113,14 @@ class PMC(Completer):
         :class:`~polycomplete.Exact`, :class:`~polycomplete.Landmark`, or the paper's
         :class:`~polycomplete.AdamPlus`. By default ``Exact()`` up to 400 rows and with
         ``noise``, else ``Landmark()``.
-    missing_values : float, default=nan
-        Number that marks a missing entry, besides NaN and None.
-    add_indicator, keep_empty_features : bool, default=False
-        Append indicators of missing entries; keep columns without observed entries, as zeros.
     n_jobs : int, default=-1
         Number of cores; −1 uses all of them. The result does not depend on it.
     device : {"cpu", "cuda", "auto"}, default=None
         Where rows are completed, and ``Exact`` computes its objective; None for where X lies.
+    missing_values : float, default=nan
+        Number that marks a missing entry, besides NaN and None.
+    add_indicator, keep_empty_features : bool, default=False
+        Append indicators of missing entries; keep columns without observed entries, as zeros.
     random_state : int, RandomState or None, default=None
         Seed of the choice of held-out entries.
     verbose : int, default=0
@@ -216,13 +178,8 @@ class PMC(Completer):
     smoothing: float | str = "auto"
     noise: float | None = None
     solver: Solver | None = None
-    missing_values: float = np.nan
-    add_indicator: bool = False
-    keep_empty_features: bool = False
     n_jobs: int = -1
     device: str | None = None
-    random_state: int | np.random.RandomState | None = None
-    verbose: int = 0
 
     def _penalty(self, solver: Solver) -> Schatten:
         return Schatten(_power(self.p, solver), self._weights())
@@ -244,7 +201,8 @@ class VMC(Completer):
 
     The Schatten-½ penalty of all monomials up to a degree [1]_, minimized under a decreasing
     smoothing: R₁, eq. (9) of [2]_, with a polynomial kernel. VMC-2 and VMC-3 there have degree 2
-    and 3.
+    and 3. By default, ``solver`` is ``Exact(blend=False)``; what is not described here is as in
+    :class:`PMC`.
 
     Parameters
     ----------
@@ -255,53 +213,23 @@ class VMC(Completer):
         give more weight to low degrees. 0, with ``scale=None``, for subspaces through the origin.
     p : float, default=0.5
         Power of the penalty, at most 1.
-    scale : {"auto", "standard", "sqrt", "range"} or None, default="auto"
-        Divide columns by their standard deviation, its square root, or their range. "auto" chooses
-        between the first two on held-out entries, unless all columns have a similar spread.
-    smoothing : "auto" or float, default="auto"
-        Final smoothing γ, relative to the mean of k(x, x): how far rows may stay from the surface.
-        "auto" chooses it on held-out entries.
-    noise : float, default=None
-        λ of the noisy formulation, eq. (3): observed entries may move at a cost of λ/2 (x̂ − x)² in
-        scaled units; 2/p times the paper's λ, as R is (``Schatten.factor``). ``fit_transform``
-        returns them unchanged, ``residual_`` has the changes.
-    solver : Solver, default=None
-        :class:`~polycomplete.Exact`, :class:`~polycomplete.Landmark`, or the paper's
-        :class:`~polycomplete.AdamPlus`. By default ``Exact(blend=False)``.
-    missing_values : float, default=nan
-        Number that marks a missing entry, besides NaN and None.
-    add_indicator, keep_empty_features : bool, default=False
-        Append indicators of missing entries; keep columns without observed entries, as zeros.
+    scale, smoothing : str or float, default="auto"
+    noise, solver : float, Solver, default=None
     n_jobs : int, default=-1
-        Number of cores; −1 uses all of them. The result does not depend on it.
     device : {"cpu", "cuda", "auto"}, default=None
-        Where rows are completed, and ``Exact`` computes its objective; None for where X lies.
+    missing_values : float, default=nan
+    add_indicator, keep_empty_features : bool, default=False
     random_state : int, RandomState or None, default=None
-        Seed of the choice of held-out entries.
     verbose : int, default=0
-        1 logs stages, 2 every iteration, through :mod:`logging`.
 
     Attributes
     ----------
-    model_ : SurfaceModel or None
-        The learned surface; None if no column varies.
-    result_ : Result or None
-        Objective history, iterations, seconds and stop reason.
-    n_iter_ : int
-        Number of iterations of the solver.
+    model_, result_, held_out_ : SurfaceModel, Result, HeldOut, or None
+    n_iter_, n_samples_seen_, n_features_in_ : int
     solver_, scale_, smoothing_ : Solver, str or None, float
-        The solver, scaling and smoothing used.
     cell_std_, residual_ : ndarray of shape (n_samples, n_features)
-        Estimated standard deviation of each completed entry, 0 where observed; and with ``noise``
-        the observed minus the moved values, 0 where missing.
     row_determined_ : ndarray of bool, shape (n_samples,)
-        False for rows of the fit that their observed entries do not determine.
-    held_out_ : HeldOut or None
-        Held-out entries and their completions; None if nothing was chosen.
-    statistics_ : ndarray of shape (n_features,)
-        Mean of the observed entries of each column.
-    n_samples_seen_, n_features_in_, feature_names_in_ : int, int, ndarray of str
-        Numbers of rows and columns seen by ``fit``, and names of the columns, if X had any.
+    statistics_, feature_names_in_ : ndarray of shape (n_features,)
 
     See Also
     --------
@@ -332,13 +260,8 @@ class VMC(Completer):
     smoothing: float | str = "auto"
     noise: float | None = None
     solver: Solver | None = None
-    missing_values: float = np.nan
-    add_indicator: bool = False
-    keep_empty_features: bool = False
     n_jobs: int = -1
     device: str | None = None
-    random_state: int | np.random.RandomState | None = None
-    verbose: int = 0
 
     def _kernel(self) -> Kernel:
         return Polynomial(self.degree, self.offset, relative=True)

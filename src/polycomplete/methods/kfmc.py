@@ -73,14 +73,14 @@ class KFMC(Completer):
         How to scale columns, from their observed entries: by their standard deviation, its square
         root, or their range. "auto" chooses between the first two on held-out entries, unless all
         columns have a similar spread.
+    n_jobs : int, default=-1
+        Number of cores that complete rows; −1 means all. The result does not depend on it.
     missing_values : float, default=nan
         Number that marks a missing entry, besides NaN and None.
     add_indicator : bool, default=False
         Append a column of missing-value indicators for each column with missing entries.
     keep_empty_features : bool, default=False
         Keep columns without any observed entry, filled with zeros.
-    n_jobs : int, default=-1
-        Number of cores that complete rows; −1 means all. The result does not depend on it.
     random_state : int, RandomState or None, default=None
         Chooses the entries that are held out, and draws rows.
     verbose : int, default=0
@@ -141,12 +141,7 @@ class KFMC(Completer):
     time_limit: float | None = None
     callback: Callback | None = None
     scale: str | None = "standard"
-    missing_values: float = np.nan
-    add_indicator: bool = False
-    keep_empty_features: bool = False
     n_jobs: int = -1
-    random_state: int | np.random.RandomState | None = None
-    verbose: int = 0
 
     smoothing, noise, device = "auto", None, None  # no parameters of this method
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from polycomplete.methods.base import PathCompleter
 from polycomplete.solvers import RankPath
 from polycomplete.solvers.base import Callback
@@ -95,11 +93,6 @@ class LADMC(PathCompleter):
     time_limit: float | None = None
     callback: Callback | None = None
     scale: str | None = "standard"
-    missing_values: float = np.nan
-    add_indicator: bool = False
-    keep_empty_features: bool = False
-    random_state: int | np.random.RandomState | None = None
-    verbose: int = 0
 
     @property
     def _remedy(self) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from polycomplete.methods.base import PathCompleter
 from polycomplete.solvers import AugmentedLagrangian, SoftImpute
 
@@ -83,11 +81,6 @@ class LRMC(PathCompleter):
 
     solver: AugmentedLagrangian | SoftImpute | None = None
     scale: str | None = "standard"
-    missing_values: float = np.nan
-    add_indicator: bool = False
-    keep_empty_features: bool = False
-    random_state: int | np.random.RandomState | None = None
-    verbose: int = 0
 
     @property
     def _remedy(self) -> str:

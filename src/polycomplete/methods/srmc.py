@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from polycomplete.methods.base import PathCompleter
 from polycomplete.solvers import SelfRepresentation
 from polycomplete.solvers.base import Callback
@@ -98,11 +96,6 @@ class SRMC(PathCompleter):
     time_limit: float | None = None
     callback: Callback | None = None
     scale: str | None = "standard"
-    missing_values: float = np.nan
-    add_indicator: bool = False
-    keep_empty_features: bool = False
-    random_state: int | np.random.RandomState | None = None
-    verbose: int = 0
 
     def _solver(self, shape: tuple[int, int], seed: int) -> SelfRepresentation:
         return SelfRepresentation(

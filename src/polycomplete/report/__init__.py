@@ -14,7 +14,6 @@ import re
 from base64 import b64encode
 from collections.abc import Sequence
 from functools import cache
-from html import escape
 from itertools import groupby, pairwise
 from numbers import Integral
 from os import PathLike
@@ -121,7 +120,7 @@ class Report:
 
     def html(self) -> str:
         """Return a self-contained page."""
-        return page_of(self.summary)
+        return _template("page.html").render(report=self.summary)
 
     def json(self) -> str:
         """Return the summary as JSON."""
@@ -164,12 +163,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         """Show the page in a notebook, in a frame that isolates its styles."""
-        return (
-            f'<iframe title="Report of {escape(self.summary["method"])}" sandbox="allow-scripts" '
-            'loading="lazy" '
-            'style="width: 100%; height: 40rem; border: 1px solid #8888; border-radius: 8px" '
-            f'srcdoc="{escape(self.html())}"></iframe>'
-        )
+        return _template("frame.html").render(report=self.summary, page=self.html())
 
     def __repr__(self) -> str:
         table = self.summary["table"]
@@ -177,24 +171,17 @@ class Report:
         return f"<report of {self.summary['method']} on {size}>"
 
 
-def page_of(summary: dict[str, Any]) -> str:
-    """Return a summary as a page of HTML."""
-    names, tiles = [column["name"] for column in summary["columns"]], summary["table"]["tiles"]
-    drawn, blocks = missing_map(tiles), block_names(names, len(tiles[0]))
-    return _template().render(report=summary, map=drawn, blocks=blocks, most_columns=COLUMNS)
-
-
 @cache
-def _template() -> Any:
+def _template(name: str) -> Any:
     jinja2 = need("jinja2", "report", "The page of a report (not its text or JSON)")
     loader = jinja2.PackageLoader("polycomplete.report", "template")
     strict = {"autoescape": True, "undefined": jinja2.StrictUndefined}
     environment = jinja2.Environment(loader=loader, trim_blocks=True, lstrip_blocks=True, **strict)
     words = (findings.number, findings.percent, findings.counted, findings.formatted)
-    shapes = (*words, steps, isolated, digest)
+    shapes = (*words, missing_map, block_names, steps, isolated, digest)
     environment.filters |= {shape.__name__: shape for shape in shapes}
     own = {name: loader.get_source(environment, f"page.{name}")[0] for name in ("css", "js")}
-    return environment.get_template("page.html", globals=own)
+    return environment.get_template(name, globals=own | {"most_columns": COLUMNS})
 
 
 def isolated(text: str) -> str:

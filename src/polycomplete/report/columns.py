@@ -31,11 +31,6 @@ class Cells(NamedTuple):
     seen: np.ndarray
     kind: str = "number"  # or "date", "duration", "text"
 
-    @property
-    def is_text(self) -> bool:
-        """Whether the cells are labels."""
-        return self.kind == "text"
-
 
 def columns_of(table: Any, names: Any = None) -> dict[str, Any]:
     """Return the columns of a table by name; ``names`` are the names of an array's columns."""
@@ -65,7 +60,7 @@ def cells_of(column: Any, marker: Any = np.nan, text: bool = False) -> Cells:
         if (dtype.is_numeric() or dtype == nw.Boolean) and not text:
             column = to_matrix(column.alias("x").to_frame())[:, 0]
         else:
-            column = np.array(column.to_list(), dtype=object)
+            column = np.fromiter(column.to_list(), dtype=object, count=len(column))
     marker = marker if isinstance(marker, Real | str) else np.nan
     if not text:
         with suppress(TypeError, ValueError):
@@ -102,7 +97,7 @@ def described(j: int, name: str, cells: Cells, known: np.ndarray, new: Cells) ->
         "labels": None,
         "beyond_range": 0,
     }
-    summary = _labels if cells.is_text else _numbers
+    summary = _labels if cells.kind == "text" else _numbers
     if not count:
         return column
     return column | summary(cells.entries[known], new.entries[filled], cells.kind)
@@ -153,8 +148,8 @@ class Fit:
     def __init__(self, completer: Any, names: list[str], rows: int):
         own = [str(name) for name in getattr(completer, "feature_names_in_", ())]
         own = own if set(names) <= set(own) else names
-        means = dict(zip(own, getattr(completer, "statistics_", ()), strict=False))
-        numbers = [Number(name, "numeric", "", usual=mean) for name, mean in means.items()]
+        means = zip(own, getattr(completer, "statistics_", ()), strict=False)
+        numbers = [Number(name, "numeric", "", usual=mean) for name, mean in means]
         schema = {str(column.name): column for column in getattr(completer, "schema_", numbers)}
         self.columns = {name: Number(name, "numeric", "") for name in names} | schema
         self.names = names
@@ -194,7 +189,7 @@ class Fit:
             self.same = False
         if missing := self._proba.get(codec.name):
             self.same = self.same and np.array_equal(missing.rows, np.flatnonzero(~known))
-        if self.same and not cells.is_text and name in self.places:
+        if self.same and cells.kind != "text" and name in self.places:
             rounding = 1e-12 * np.nan_to_num(max(abs(column["lowest"]), abs(column["highest"])))
             mean = _in_days(codec, codec.usual)
             self.same = np.isclose(column["mean"], mean, 0, rounding, equal_nan=True).item()
@@ -206,8 +201,8 @@ class Fit:
         columns = [self.columns[self.places[j]] for j in self.held.columns]
         pairs = zip(columns, self.held.truth, self.held.completed, strict=True)
         both = np.array([(_in_days(column, a), _in_days(column, b)) for column, a, b in pairs])
-        place = np.array([self.names.index(name) for name in self.places])
-        return place[self.held.columns], *both.reshape(-1, 2).T
+        at = np.array([self.names.index(str(column.name)) for column in columns], dtype=int)
+        return at, *both.reshape(-1, 2).T
 
 
 def _in_days(column: Any, number: float) -> float:

@@ -145,11 +145,11 @@ def _doubts(
     """Return the least certain cells of a column, in units of its spread."""
     if deviation is None:
         return []
-    spread = 1.0 if cells.is_text else column["spread"] or 1.0
+    spread = 1.0 if cells.kind == "text" else column["spread"] or 1.0
     score = np.nan_to_num(deviation / spread, nan=0.0, posinf=0.0)
     score[cells.seen | ~new.seen] = 0.0
     rows = np.argpartition(-score, min(MOST, len(score)) - 1)[:MOST].tolist()
-    values = [clean(value, LETTERS // 2) if cells.is_text else value
+    values = [clean(value, LETTERS // 2) if cells.kind == "text" else value
               for value in new.entries[rows]]  # fmt: skip
     return [(-score[i], i, column["position"], value, deviation[i])
             for i, value in zip(rows, values, strict=True) if score[i] > 0]  # fmt: skip

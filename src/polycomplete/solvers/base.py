@@ -173,6 +173,8 @@ class PathSolver(BaseEstimator):
     smoothing: float | str = "auto"
     #: The value that "auto" uses for data without noise; None for the one with the lowest error.
     default_smoothing: float | None = None
+    #: The value that is taken unless held-out entries say otherwise; None if there is none.
+    usual_smoothing: float | None = None
     #: The last value of the path; 0 if there is no path.
     path_end: float = 0.0
     #: Maximum time of a fit, in seconds.

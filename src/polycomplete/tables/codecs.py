@@ -398,8 +398,6 @@ class Category(Order):
 
     def gather(self, block: np.ndarray) -> np.ndarray:
         """Return the code of the most probable level of each row of a completed block."""
-        if self.falls_back:
-            return np.full(len(block), self.fallback)
         return self.probabilities(block).argmax(axis=1)
 
     def probabilities(self, block: np.ndarray) -> np.ndarray:

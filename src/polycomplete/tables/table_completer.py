@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
@@ -11,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from polycomplete._messages import FarCellError, warn
+from polycomplete._messages import FarCellError, check_settings, warn
 from polycomplete.base import Reported, adapt, all_or_nothing, checked, prepared
 from polycomplete.frames import table, with_columns
 from polycomplete.methods import PMC
@@ -50,6 +51,7 @@ class Probabilities(NamedTuple):
     values: np.ndarray
 
 
+@dataclass(eq=False, repr=False)
 class TableCompleter(Reported, TransformerMixin, BaseEstimator):
     """Complete a table with columns of all kinds.
 
@@ -149,33 +151,16 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
     'ordered'
     """
 
-    def __init__(
-        self,
-        method: Any = None,
-        column_types: Mapping[Any, Any] | None = None,
-        passthrough: Sequence[Any] = (),
-        clip: Any = None,
-        integers: str = "typed",
-        max_categories: int = 50,
-        column_weights: Mapping[Any, float] | None = None,
-        handle_unknown: str = "error",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ):
-        self.method = method
-        self.column_types = column_types
-        self.passthrough = passthrough
-        self.clip = clip
-        self.integers = integers
-        self.max_categories = max_categories
-        self.column_weights = column_weights
-        self.handle_unknown = handle_unknown
-        self.random_state = random_state
-        self.verbose = verbose
-
-    schema_: list[Any]
-    feature_names_in_: np.ndarray
-    held_out_: HeldOut | None
+    method: Any = None
+    column_types: Mapping[Any, Any] | None = None
+    passthrough: Sequence[Any] = ()
+    clip: Any = None
+    integers: str = "typed"
+    max_categories: int = 50
+    column_weights: Mapping[Any, float] | None = None
+    handle_unknown: str = "error"
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn from the rows of a table.
@@ -300,7 +285,7 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         self._check(frame)
         given, left = self.column_types or {}, listed(self.passthrough)
         whole, most = self.integers == "whole", self.max_categories
-        self.schema_ = [
+        self.schema_: list[Any] = [
             Column(series.name, "id", str(series.dtype))
             if series.name in left
             else codec_of(series, given.get(series.name), whole, most)
@@ -311,10 +296,9 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
             message = f"Columns without any present cell stay as they are: {', '.join(empty)}."
             warn(message, UserWarning)
         self.n_features_in_ = len(self.schema_)
-        if hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_  # of an earlier fit
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         if all(isinstance(name, str) for name in frame.columns):
-            self.feature_names_in_ = np.array(frame.columns, dtype=object)
+            self.feature_names_in_: np.ndarray = np.array(frame.columns, dtype=object)
 
     def _learn_blocks(self, numbers: np.ndarray, method: Any) -> bool:
         """Learn how numbers become the matrix; return whether they are scaled here.
@@ -427,17 +411,16 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
 
     def _check(self, frame: Any) -> None:
         """Raise if a parameter is wrong, or does not suit the table."""
-        clip, most, weights = self.clip, self.max_categories, self.column_weights or {}
+        clip, most = self.clip, self.max_categories
         good_clip = clip is None or isinstance(clip, Mapping) or str(clip) == "observed"
-        for setting, good, allowed in (
-            ("clip", good_clip, 'None, "observed" or a dict from names to bounds'),
-            ("integers", self.integers in ("typed", "whole"), '"typed" or "whole"'),
-            ("handle_unknown", self.handle_unknown in ("error", "missing"), '"error" or "missing"'),
-            ("max_categories", isinstance(most, Integral) and most >= 1, "a positive integer"),
-        ):
-            if not good:
-                raise ValueError(f"{setting} must be {allowed}, got {getattr(self, setting)!r}.")
-        for name, weight in weights.items():
+        check_settings(
+            self,
+            clip=(good_clip, 'None, "observed" or a dict from names to bounds'),
+            integers=(self.integers in ("typed", "whole"), '"typed" or "whole"'),
+            handle_unknown=(self.handle_unknown in ("error", "missing"), '"error" or "missing"'),
+            max_categories=(isinstance(most, Integral) and most >= 1, "a positive integer"),
+        )
+        for name, weight in (self.column_weights or {}).items():
             if not (isinstance(weight, Real) and 0 < float(weight) < np.inf):
                 raise ValueError(
                     f"column_weights[{name!r}] must be a positive number, got {weight!r}; leave a "
@@ -472,8 +455,7 @@ def listed(names: Any) -> list[Any]:
 def _check_names(setting: str, given: Any, known: list[Any]) -> None:
     """Raise if a setting (names, or a mapping from them) names a column that does not exist."""
     names = listed(given) if setting == "passthrough" or isinstance(given, Mapping) else []
-    odd = [name for name in names if name not in known]
-    if odd:
+    if odd := [name for name in names if name not in known]:
         shown = ", ".join(map(repr, known[:10])) + (", …" if len(known) > 10 else "")
         raise ValueError(
             f"{setting} names column {odd[0]!r}, which the table does not have; its columns "

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -20,14 +20,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from polycomplete._messages import showing, warn
+from polycomplete._messages import check_settings, showing, warn
 from polycomplete._resources import in_processes
 from polycomplete.base import checked, prepared
 from polycomplete.frames import find_missing, is_missing, to_matrix
 from polycomplete.kernels import RBF
 from polycomplete.methods import PMC
 from polycomplete.methods.completer import MANY
-from polycomplete.model_selection import ENOUGH, Choice, follow, together
+from polycomplete.model_selection import ENOUGH, Choice, follow, indistinct, together
 from polycomplete.out_of_core import BlockCompleter
 from polycomplete.persistence import Savable
 from polycomplete.scaling import ColumnScaler, is_constant
@@ -41,8 +41,8 @@ logger = logging.getLogger("polycomplete")
 WEIGHTS, WIDTHS = (1.0, 0.3, 3.0, 0.1), (1.0, 2.0)
 #: Observed entries to choose by, and the minimum number of rows.
 ENTRIES, FEWEST = 12_000, 500
-#: Known targets, and the observed share of their features, that suffice to learn from them alone.
-LABELED, CLEAR = 200, 0.75
+#: Observed share of the features of many labeled rows that suffices to learn from them alone.
+CLEAR = 0.75
 #: Minimum number of entries for several processes; maximum for more than one member.
 LONG, LARGE = 5000, 100_000
 
@@ -139,17 +139,6 @@ class Holdout:
         return np.where(draw[:, None] & target, np.nan, self.Z)
 
 
-def indistinct(choices: list[Choice]) -> list[int]:
-    """Return which choices cannot be told from the best, with the best first.
-
-    Their squared errors are larger by less than one standard error of the difference.
-    """
-    best, *others = np.argsort([choice.error for choice in choices], kind="stable").tolist()
-    losses = [np.concatenate(c.completed[c.smoothing]).ravel() ** 2 for c in choices]
-    more = {each: losses[each] - losses[best] for each in others}
-    return [best, *(e for e, d in more.items() if d.mean() <= d.std() / np.sqrt(len(d)))]
-
-
 def hold_out(groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return which known targets are held out: about half of each group, but never all of it."""
     order = np.lexsort((rng.random(len(groups)), groups))
@@ -173,28 +162,18 @@ def _first_of_each(groups: np.ndarray, order: np.ndarray) -> np.ndarray:
     return np.asarray(order[np.unique(groups[order], return_index=True)[1]])
 
 
+@dataclass(eq=False, repr=False)
 class BaseTransducer(Savable, BaseEstimator):
     """The part that does not depend on the kind of target."""
 
-    _codec: Column
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        label_weight: float | str = "auto",
-        n_members: int | str = "auto",
-        learn_from: str = "auto",
-        max_samples: int = 3000,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ):
-        self.estimator = estimator
-        self.label_weight = label_weight
-        self.n_members = n_members
-        self.learn_from = learn_from
-        self.max_samples = max_samples
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Any = None
+    label_weight: float | str = "auto"
+    _: KW_ONLY
+    n_members: int | str = "auto"
+    learn_from: str = "auto"
+    max_samples: int = 3000
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the target of each row, of classes the most probable, without refitting.
@@ -212,11 +191,11 @@ class BaseTransducer(Savable, BaseEstimator):
 
     def _decode(self, block: np.ndarray) -> np.ndarray:
         """Return completed targets in the user's terms."""
-        raise NotImplementedError
+        return np.asarray(self._codec.gather(block))
 
     def _errors(self, block: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         """Return the errors of completed targets, given their numbers."""
-        raise NotImplementedError
+        return np.asarray(np.abs(block - self._codec.spread(numbers))[:, 0])
 
     def _fit(
         self, X: Any, codec: Column, numbers: np.ndarray
@@ -233,7 +212,7 @@ class BaseTransducer(Savable, BaseEstimator):
         given = _default(len(numbers)) if self.estimator is None else self.estimator
         estimator = prepared(given, seed)
         codec.fit_block(numbers)
-        self._codec = codec
+        self._codec: Any = codec
         labeled_only = self._learns_from_labeled(estimator, mask[~np.isnan(numbers)])
         train = self._training_rows(numbers, labeled_only, rng)
         self._fit_features(matrix, mask, train)
@@ -252,7 +231,7 @@ class BaseTransducer(Savable, BaseEstimator):
         """
         if self.learn_from != "auto":
             return self.learn_from == "labeled"
-        enough = len(mask) >= LABELED and mask.mean() >= CLEAR
+        enough = len(mask) > MANY and mask.mean() >= CLEAR
         return bool(enough and isinstance(estimator, BlockCompleter))
 
     def _groups(self, numbers: np.ndarray) -> np.ndarray:
@@ -316,7 +295,8 @@ class BaseTransducer(Savable, BaseEstimator):
         cases = [(member,) for member in members]
         choices = in_processes(holdout.judge, cases, holdout.Z.size >= LONG)
         most = (1 if size >= LARGE else 3) if self.n_members == "auto" else int(self.n_members)
-        best = indistinct(choices)[:most]
+        losses = {i: choice.off[choice.smoothing] ** 2 for i, choice in enumerate(choices)}
+        best = indistinct(losses)[:most]
         for member, choice in ((members[each], choices[each]) for each in best):
             if choice.smoothing:
                 member.estimator.set_params(smoothing=choice.smoothing)
@@ -362,18 +342,15 @@ class BaseTransducer(Savable, BaseEstimator):
             self.predict(row)
 
     def _check(self) -> None:
-        weight = self.label_weight
+        weight, count, source = self.label_weight, self.n_members, self.learn_from
         positive = isinstance(weight, Real) and 0 < float(weight) < np.inf
-        for name, good, allowed in (
-            ("label_weight", positive or weight == "auto", '"auto" or a positive number'),
-            ("n_members", self.n_members == "auto" or _is_count(self.n_members),
-             '"auto" or a positive integer'),
-            ("learn_from", self.learn_from in ("auto", "all", "labeled"),
-             '"auto", "all" or "labeled"'),
-            ("max_samples", _is_count(self.max_samples), "a positive integer"),
-        ):  # fmt: skip
-            if not good:
-                raise ValueError(f"{name} must be {allowed}, got {getattr(self, name)!r}.")
+        check_settings(
+            self,
+            label_weight=(positive or weight == "auto", '"auto" or a positive number'),
+            n_members=(_is_count(count) or count == "auto", '"auto" or a positive integer'),
+            learn_from=(source in ("auto", "all", "labeled"), '"auto", "all" or "labeled"'),
+            max_samples=(_is_count(self.max_samples), "a positive integer"),
+        )
         if not (self.estimator is None or hasattr(self.estimator, "fit_transform")):
             raise TypeError(f"estimator must be a completer or an imputer, got {self.estimator!r}.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ from polycomplete.tables.codecs import Category
 from polycomplete.transduction.base import BaseTransducer, known_entries, refuse
 
 
+@dataclass(eq=False, repr=False)
 class TransductiveClassifier(ClassifierMixin, BaseTransducer):
     """Classify rows with missing features by completing [features, indicators of the labels].
 
@@ -43,7 +45,7 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         held-out labels cannot tell from it. "auto" is 3, or 1 if X has 100 000 entries or more.
     learn_from : {"auto", "all", "labeled"}, default="auto"
         The rows that the surface is learned from. "labeled" uses those whose label is known, and
-        the others are completed one by one. "auto" does so if there are at least 200 of them with
+        the others are completed one by one. "auto" does so if there are more than 400 of them with
         at least three quarters of their features observed, and otherwise uses all rows.
     max_samples : int, default=3000
         The maximum number of rows that the surface is learned from, with priority for labeled ones
@@ -103,23 +105,7 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
     array([0, 2])
     """
 
-    _codec: Category
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        label_weight: float | str = "auto",
-        unlabeled: Any = "auto",
-        n_members: int | str = "auto",
-        learn_from: str = "auto",
-        max_samples: int = 3000,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            estimator, label_weight, n_members, learn_from, max_samples, random_state, verbose
-        )
-        self.unlabeled = unlabeled
+    unlabeled: Any = "auto"
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from all rows, and find the missing labels.
@@ -165,7 +151,7 @@ class TransductiveClassifier(ClassifierMixin, BaseTransducer):
         return np.asarray(self._codec.probabilities(block))
 
     def _decode(self, block: np.ndarray) -> np.ndarray:
-        return np.asarray(self.classes_[self._codec.gather(block)])
+        return np.asarray(self.classes_[super()._decode(block)])
 
     def _errors(self, block: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         """Return deviance residuals of calibrated probabilities.

@@ -17,7 +17,8 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
     """Predict a number for rows with missing features by completing [features, number].
 
     Missing features and missing numbers are completed together; both are standardized by their
-    observed entries.
+    observed entries. What is not described here is as in :class:`TransductiveClassifier`, with
+    numbers for labels.
 
     Parameters
     ----------
@@ -27,39 +28,17 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
         the width of a kernel of None or ``RBF()`` are chosen on held-out numbers; an estimator
         without a path of smoothings, such as one with :class:`~polycomplete.AdamPlus`, keeps its
         own smoothing.
-    label_weight : "auto" or float, default="auto"
-        The weight of the number; a feature has 1. "auto" chooses among 0.1, 0.3, 1 and 3 on
-        held-out numbers.
-    n_members : "auto" or int, default="auto"
-        The maximum number of settings that are fitted and averaged: the best one, and those that
-        held-out numbers cannot tell from it. "auto" is 3, or 1 if X has 100 000 entries or more.
-    learn_from : {"auto", "all", "labeled"}, default="auto"
-        The rows that the surface is learned from. "labeled" uses those whose number is known, and
-        the others are completed one by one. "auto" does so if there are at least 200 of them with
-        at least three quarters of their features observed, and otherwise uses all rows.
+    label_weight, n_members, learn_from : str, float or int, default="auto"
     max_samples : int, default=3000
-        The maximum number of rows that the surface is learned from, with priority for labeled
-        ones; the others are completed one by one.
     random_state : int, RandomState or None, default=None
-        Seed of all random choices.
     verbose : int, default=0
-        1 logs choices and stages of the fit, 2 every iteration, through :mod:`logging`.
 
     Attributes
     ----------
     transduction_ : ndarray of shape (n_samples,)
         The number of each row of X; known numbers as they were.
-    members_ : list of Member
-        The fits whose predictions are averaged, the best first, each with the ``weight`` of the
-        number and the fitted ``estimator``.
-    label_weight_ : float
-        The weight of the number in the best of them.
-    estimator_ : completer or imputer
-        The fitted estimator of the best of them.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str, shape (n_features,)
-        Their names, if X has any.
+    members_, estimator_, label_weight_ : list of Member, completer or imputer, float
+    n_features_in_, feature_names_in_ : int, ndarray of str
 
     See Also
     --------
@@ -102,12 +81,6 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
             block, _, _ = self._fit(X, Number("y", "numeric", "Float64"), numbers)
             self.transduction_ = np.where(np.isnan(numbers), self._decode(block), numbers)
             return self
-
-    def _decode(self, block: np.ndarray) -> np.ndarray:
-        return self._codec.gather(block)
-
-    def _errors(self, block: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        return np.abs(block - self._codec.spread(numbers))[:, 0]
 
 
 def known_numbers(y: Any) -> np.ndarray:
