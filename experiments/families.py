@@ -28,12 +28,15 @@ MASKS = ("per sample", "uniform")
 
 
 def draw_mask(kind: str, shape: tuple[int, int], rate: float, seed: Any) -> NDArray[np.bool_]:
-    """Draw which entries are observed, of the two kinds."""
+    """Draw which entries are observed, of the two kinds; no column is left without any."""
     rng = np.random.default_rng(seed)
     if kind == "uniform":
         return masks.uniform(shape, rate, random_state=rng)
-    removed = math.ceil(round(shape[1] * (1 - rate), 9))
-    return masks.per_row(shape, shape[1] - removed, random_state=rng)
+    kept = shape[1] - math.ceil(round(shape[1] * (1 - rate), 9))
+    mask = masks.per_row(shape, kept, random_state=rng)
+    while not mask.any(axis=0).all():
+        mask = masks.per_row(shape, kept, random_state=rng)
+    return mask
 
 
 def synthetic(setting: Setting, method: str, seed: int) -> dict[str, float]:

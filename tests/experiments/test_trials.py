@@ -53,6 +53,8 @@ def test_both_kinds_of_masks_observe_the_share(kind):
     assert mask.mean() == pytest.approx(0.3)
     assert (len(set(mask.sum(axis=1))) == 1) == (kind == "per sample")
     assert draw_mask("per sample", (40, 7), 0.5, 0).sum(axis=1).max() == 3  # 3.5 removed is four
+    for seed in range(20):
+        assert draw_mask(kind, (20, 20), 0.1, seed).any(axis=0).all()
 
 
 def test_trials_follow_the_grids_and_what_overrides_them(toy):
