@@ -13,7 +13,7 @@ endif
 
 .DEFAULT_GOAL := help
 .PHONY: help demo coverage docs test test-experiments fuzz check browser test-oldest test-wheel bench bench-anchors bench-subspaces bench-solver bench-threads bench-cli \
-	bench-skip bench-tables bench-table1 bench-dermatology bench-hopkins bench-recovery bench-scale bench-wide bench-dask bench-gpu reproduce results pictures clean
+	bench-skip bench-weights bench-tables bench-table1 bench-dermatology bench-hopkins bench-recovery bench-scale bench-wide bench-dask bench-gpu reproduce results pictures clean
 
 help:  ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -72,7 +72,7 @@ test-oldest:  ## The tests with the oldest supported dependencies, in an environ
 test-wheel: $(VENV)/.ready  ## Build the wheel, install it alone in a clean environment, use it
 	$(PY) tests/wheel.py
 
-bench: bench-anchors bench-recovery bench-scale bench-wide bench-dask bench-subspaces bench-tables bench-table1 bench-dermatology bench-hopkins bench-solver bench-skip bench-threads bench-cli  ## All benchmarks
+bench: bench-anchors bench-recovery bench-scale bench-wide bench-dask bench-subspaces bench-tables bench-table1 bench-dermatology bench-hopkins bench-solver bench-skip bench-weights bench-threads bench-cli  ## All benchmarks
 
 bench-anchors: $(VENV)/.ready  ## Error and seconds of every method against its authors' code
 	$(PY) -m benchmarks.bench_anchors --out $(OUT)/benchmarks --jobs $(JOBS)
@@ -119,6 +119,9 @@ bench-solver: $(VENV)/.ready  ## What each part of the default solver is worth
 
 bench-skip: $(VENV)/.ready  ## PMC-S: how many singular values to leave out
 	$(PY) -m benchmarks.bench_skip --out $(OUT)/benchmarks
+
+bench-weights: $(VENV)/.ready  ## PMC's weights: equal, w₂ and w₁ of the paper
+	$(PY) -m benchmarks.bench_weights --out $(OUT)/benchmarks
 
 bench-cli: $(VENV)/.ready  ## Start-up and memory of the command line
 	$(PY) -m benchmarks.bench_cli --out $(OUT)/benchmarks

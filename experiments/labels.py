@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.svm import SVC
 
 from experiments.methods import OURS, make
+from experiments.published import support_vectors
 from experiments.trials import Family, Setting
 from polycomplete import datasets, metrics
 from polycomplete.transduction import TransductiveClassifier
@@ -22,7 +22,7 @@ LOADERS: dict[str, Callable[[], Any]] = {
     "Satimage": datasets.load_satimage,
 }
 #: The paper's authors leave out five singular values here.
-PUBLISHED = {"pmc-s-paper": {"s": 5}}
+PUBLISHED = {"pmc-s-authors": {"s": 5}}
 
 Array = NDArray[np.float64]
 #: The class of every row, and the probability of each class if the method tells it.
@@ -85,9 +85,10 @@ def by_default(given: Problem, seed: int) -> Answer:
     return model.transduction_, _spread(model.label_distributions_, model.classes_, given)
 
 
-def support_vectors(X: Array, given: Problem) -> Answer:
+def by_support_vectors(X: Array, given: Problem, authors: bool) -> Answer:
     """Take a support vector machine on completed features."""
-    return SVC().fit(X[given.shown], given.y[given.shown]).predict(X), None
+    model = support_vectors(authors).fit(X[given.shown], given.y[given.shown])
+    return model.predict(X), None
 
 
 def boosted_trees(X: Array, given: Problem, seed: int) -> Answer:
@@ -113,9 +114,15 @@ def imputed(X: Array, seed: int) -> Array:
 
 #: Rows that are more than completing features and labels by a method of the registry.
 CLASSIFIERS: dict[str, Callable[[Problem, int], Answer]] = {
-    "SVM": lambda given, seed: support_vectors(np.nan_to_num(given.X), given),
-    "LRMC+SVM": lambda given, seed: support_vectors(
-        make("lrmc-paper", seed).fit_transform(given.X), given
+    "SVM (authors)": lambda given, seed: by_support_vectors(
+        np.nan_to_num(given.X), given, authors=True
+    ),
+    "LRMC+SVM (authors)": lambda given, seed: by_support_vectors(
+        make("lrmc-authors", seed).fit_transform(given.X), given, authors=True
+    ),
+    "SVM": lambda given, seed: by_support_vectors(np.nan_to_num(given.X), given, authors=False),
+    "LRMC+SVM": lambda given, seed: by_support_vectors(
+        make("lrmc", seed).fit_transform(given.X), given, authors=False
     ),
     "boosted trees": lambda given, seed: boosted_trees(given.X, given, seed),
     "imputed + boosted": lambda given, seed: boosted_trees(imputed(given.X, seed), given, seed),
@@ -138,4 +145,4 @@ def labels(setting: Setting, method: str, seed: int) -> dict[str, float]:
     return found
 
 
-LABELS = Family("labels", 3, labels, lambda: [load() for load in LOADERS.values()])
+LABELS = Family("labels", 4, labels, lambda: [load() for load in LOADERS.values()])

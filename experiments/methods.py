@@ -1,28 +1,52 @@
-"""The rows of a comparison: the paper's methods with its settings, and this library's default."""
+"""The rows of a comparison: every method of the paper as published, and as this library has it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+import experiments.published  # noqa: F401  (adds rivals' published algorithms to the registry)
 from polycomplete import methods
 
-#: The eight methods of the paper, in its order; "-paper" where the registry has its settings.
-PAPER = (
-    *("lrmc-paper", "srmc", "ladmc", "vmc-2"),
-    *("vmc-3", "nlmc-paper", "pmc-s-paper", "pmc-w-paper"),
-)
-#: The paper's own two.
-PMC = PAPER[-2:]
-#: What a user of this library gets without any setting.
+#: What a user of this library gets without any setting: PMC-W.
 OURS = "polycomplete"
-ROWS = (*PAPER, OURS)
+#: The eight methods of the paper, in its order; the last two are its own. As published is what the
+#: authors of the PMC paper ran, and as printed where nothing else is known of it.
+FORMS: Mapping[str, tuple[str, ...]] = {
+    "published": (
+        *("lrmc-authors", "srmc-authors", "ladmc-paper", "vmc-2-paper", "vmc-3-authors"),
+        *("nlmc-authors", "pmc-s-authors", "pmc-w-authors"),
+    ),
+    "recommended": ("lrmc", "srmc", "ladmc", "vmc-2", "vmc-3", "nlmc", "pmc-s", OURS),
+}
+PUBLISHED, RECOMMENDED = FORMS["published"], FORMS["recommended"]
+#: The words of the paper alone, where its authors ran something else.
+PRINTED = (
+    *("lrmc-paper", "srmc-paper", "vmc-3-paper", "nlmc-paper", "pmc-s-paper"),
+    *("pmc-w-paper", "pmc-w2-paper"),
+)
+#: PMC with a polynomial kernel, which the paper offers and does not show.
+POLYNOMIAL = ("pmc-poly-paper", "pmc-poly")
+ROWS = (*PUBLISHED, POLYNOMIAL[0], *RECOMMENDED, POLYNOMIAL[1])
+
+
+def base(method: str) -> str:
+    """Return the method of a form: "pmc-w" of "pmc-w-authors"."""
+    return "pmc-w" if method == OURS else method.removesuffix("-paper").removesuffix("-authors")
+
+
+def short(method: str) -> str:
+    """Return how a method is called where its form is known."""
+    known = methods.METHODS.get(base(method))
+    return known.label if known else label(method)
 
 
 def label(method: str) -> str:
-    """Return how a method is called in figures and tables."""
+    """Return how a method is called in tables."""
+    if method == OURS:
+        return "PMC-W, the default"
     known = methods.METHODS.get(method)
-    return known.label.removesuffix(" (paper)") if known else method
+    return known.label if known else method
 
 
 def make(method: str, seed: int, published: Mapping[str, Any] | None = None) -> Any:

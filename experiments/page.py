@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -12,8 +13,11 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
+from experiments import authors
 from experiments.figures import render
-from experiments.report import Report
+from experiments.paper import ABOUT
+from experiments.report import Report, Table
+from experiments.settings import side_by_side, statements
 from experiments.store import Store
 from experiments.trials import Experiment, failures, finished, results_of
 
@@ -29,10 +33,10 @@ class Section:
     lacking: str | None = None
     pictures: dict[str, str] = field(default_factory=dict)
 
-    def count(self, beyond: bool) -> str:
-        """Return how many claims of the paper agree, or aims are reached: "2 of 3"."""
+    def count(self, kind: str) -> str:
+        """Return how many claims of a kind agree, or are reached: "2 of 3"."""
         verdicts = self.report.verdicts if self.report else []
-        known = [v.holds for v in verdicts if v.beyond == beyond and v.holds is not None]
+        known = [v.holds for v in verdicts if v.kind == kind and v.holds is not None]
         return f"{sum(known)} of {len(known)}" if known else "–"
 
 
@@ -48,6 +52,10 @@ def write_page(store: Store, experiments: Iterable[Experiment], out: Path) -> Pa
     done = finished(store).values()
     used = {result["run"] for result in done}
     spent = sum(result["measures"]["seconds"] for result in done)
+    commits = Counter(result.get("commit", "unknown") for result in done)
+    tables = about()
+    for table in tables:
+        _write_table(table, out)
     # It looks like a completion report, with a few rules for figures and verdicts.
     shared = files("polycomplete.report") / "template" / "page.css"
     css = "\n".join(part.read_text("utf-8") for part in (shared, TEMPLATE / "page.css"))
@@ -63,9 +71,21 @@ def write_page(store: Store, experiments: Iterable[Experiment], out: Path) -> Pa
         runs=[run for run in runs if run["run"] in used],
         failures=failures(store),
         spent=timedelta(seconds=round(spent)),
+        commits=", ".join(f"{commit} ({count})" for commit, count in commits.most_common()),
+        about=tables,
         css=Markup(css),
     )
     return _write(out / "index.html", text.encode())
+
+
+def about() -> list[Table]:
+    """Return the tables that do not depend on trials."""
+    words = ABOUT["words"]
+    return [
+        authors.table(words["authors"]),
+        side_by_side(ABOUT["assumed"], words["settings"]),
+        statements(words["statements"]),
+    ]
 
 
 def _section(store: Store, experiment: Experiment, out: Path, lacking: dict[str, str]) -> Section:
@@ -83,9 +103,13 @@ def _section(store: Store, experiment: Experiment, out: Path, lacking: dict[str,
         address = f"data:image/svg+xml;base64,{b64encode(content).decode()}"
         section.pictures[figure.name] = address
     for table in report.tables:
-        _write(out / "tables" / f"{table.name}.md", table.markdown().encode())
-        _write(out / "tables" / f"{table.name}.csv", table.csv().encode())
+        _write_table(table, out)
     return section
+
+
+def _write_table(table: Table, out: Path) -> None:
+    _write(out / "tables" / f"{table.name}.md", table.markdown().encode())
+    _write(out / "tables" / f"{table.name}.csv", table.csv().encode())
 
 
 def _write(path: Path, content: bytes) -> Path:

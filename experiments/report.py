@@ -7,11 +7,12 @@ import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from experiments.methods import OURS, PAPER, PMC, ROWS, label
+from experiments.methods import FORMS, POLYNOMIAL, ROWS, label, short
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Picture
@@ -64,18 +65,26 @@ def _shown(value: Value) -> str:
     return str(value)
 
 
+#: Kinds of verdicts: the published methods among themselves, the recommended ones among
+#: themselves, aims beyond the paper, and notes that decide nothing.
+KINDS = ("published", "recommended", "beyond", "note")
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """A sentence on a claim of the paper, or on an aim `beyond` it; None: the run is undecided."""
+    """A sentence on a claim of the paper, or on an aim beyond it; None: the run is undecided."""
 
     holds: bool | None
     sentence: str
-    beyond: bool = False
+    kind: str = "published"
 
     @property
     def word(self) -> str:
         """Return how the claim fared."""
-        words = ("not reached", "reached") if self.beyond else ("does not agree", "agrees")
+        if self.kind == "note":
+            return "note"
+        reached = ("not reached", "reached")
+        words = reached if self.kind == "beyond" else ("does not agree", "agrees")
         return "not decided" if self.holds is None else words[self.holds]
 
 
@@ -101,10 +110,10 @@ class Report:
         """Add a table; `part` tells it from others of the same experiment."""
         self.tables.append(Table(f"{self.name}{part}", self.say(f"table{part}"), header, rows))
 
-    def verdict(self, key: str, holds: Any, beyond: bool = False, **facts: Any) -> None:
+    def verdict(self, key: str, holds: Any, kind: str = "published", **facts: Any) -> None:
         """Add a verdict."""
         decided = None if holds is None else bool(holds)
-        self.verdicts.append(Verdict(decided, self.say(key, **facts), beyond))
+        self.verdicts.append(Verdict(decided, self.say(key, form=kind, **facts), kind))
 
     def lines(self, lines: pd.DataFrame, title: str, part: str = "") -> None:
         """Add a table with a line for each method; `title` formats the settings."""
@@ -116,41 +125,59 @@ class Report:
         rows = [
             [label(m), *(v for x in both for v in (authors.loc[x].get(m), lines.loc[m, x]))]
             for m in lines.index
+            if m in authors
         ]
         header = [f"{title.format(x)}, {who}" for x in both for who in ("authors", "here")]
         self.table(["method", *header], rows, "-authors")
 
     def order(self, found: pd.Series, what: str) -> None:
-        """Say whether the paper's two methods are lowest, and whether this library's default is."""
-        theirs, rivals = found.reindex(PMC).dropna(), found.reindex(PAPER[:-2]).dropna()
-        if theirs.empty or rivals.empty:
-            self.verdict("undecided", None, what=what)
-            return
-        holds = theirs.min() <= rivals.min()
-        absent = ", ".join(label(m) for m in PAPER if m not in found)
-        self.verdict(
-            "order",
-            holds,
-            best=lowest(theirs),
-            rival=lowest(rivals),
-            what=what,
-            verb="holds" if holds else "does not hold",
-            among=f" among those that were run (not {absent})" if absent else "",
-        )
-        if OURS in found:
-            ours, others = found[OURS], found.drop(OURS)
-            facts = {"ours": ours, "best": lowest(others), "what": what}
-            self.verdict("default", ours <= others.min(), beyond=True, **facts)
+        """Say, for each form, whether one of the paper's two methods is lowest."""
+        for kind, rows in FORMS.items():
+            theirs, rivals = (found.reindex(part).dropna() for part in (rows[-2:], rows[:-2]))
+            if theirs.empty or rivals.empty:
+                self.verdict("undecided", None, kind, what=what)
+                continue
+            holds = theirs.min() <= rivals.min()
+            absent = ", ".join(short(m) for m in rows if m not in found)
+            self.verdict(
+                "order",
+                holds,
+                kind,
+                best=lowest(theirs),
+                rival=lowest(rivals),
+                what=what,
+                verb="holds" if holds else "does not hold",
+                among=f" among those that were run (not {absent})" if absent else "",
+            )
+
+        known = found.reindex(POLYNOMIAL).dropna()
+        if len(known):
+            told = ", ".join(f"{value:.3g} ({label(m)})" for m, value in known.items())
+            self.verdict("polynomial", None, "note", errors=told, what=what)
 
     def settings(self, lines: pd.DataFrame) -> None:
-        """Count the settings in which PMC-S or PMC-W is lowest, or level, among the paper's."""
-        complete = lines.reindex(PAPER[::-1]).dropna(axis=1)
-        winners = [complete[setting].idxmin() for setting in complete]
-        won, number = sum(method in PMC for method in winners), len(winners)
-        others = [f"{label(m)} in {winners.count(m)}" for m in PAPER[:-2] if m in winners]
-        told = f"; {', '.join(others)}" if others else ""
-        holds = won > number / 2 if winners else None
-        self.verdict("settings", holds, won=won, number=number, others=told)
+        """Count, for each form, the settings in which PMC-S or PMC-W is lowest, or level."""
+        for kind, rows in FORMS.items():
+            complete = lines.reindex(rows[::-1]).dropna(axis=1)
+            winners = [complete[setting].idxmin() for setting in complete]
+            won, number = sum(method in rows[-2:] for method in winners), len(winners)
+            others = [f"{short(m)} in {winners.count(m)}" for m in rows[:-2] if m in winners]
+            told = f"; {', '.join(others)}" if others else ""
+            holds = won > number / 2 if winners else None
+            self.verdict("settings", holds, kind, won=won, number=number, others=told)
+
+
+def by_form(lines: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the lines of the published and of the recommended methods, those that were run."""
+    forms = zip(FORMS.items(), POLYNOMIAL, strict=True)
+    rows = {f"as {kind}": [*methods, polynomial] for (kind, methods), polynomial in forms}
+    found = {kind: lines.reindex(own).dropna(how="all") for kind, own in rows.items()}
+    return {kind: own for kind, own in found.items() if len(own)} or {"all": lines}
+
+
+def printed(name: str, index: str | list[str]) -> pd.DataFrame:
+    """Return numbers of the paper, or of its authors' code: a column for each method."""
+    return pd.read_csv(Path(__file__).parent / "printed" / f"{name}.csv").set_index(index)
 
 
 def means(
@@ -160,6 +187,11 @@ def means(
     found = results.pivot_table(measure, "method", over)
     others = sorted(set(found.index) - set(order))
     return found.reindex([*(m for m in order if m in found.index), *others])
+
+
+def standard_errors(results: pd.DataFrame, measure: str, over: str | list[str]) -> pd.DataFrame:
+    """Return the standard errors of the means; NaN where there is one trial."""
+    return results.pivot_table(measure, "method", over, aggfunc="sem", dropna=False)
 
 
 def overall(lines: pd.DataFrame) -> pd.Series:
@@ -186,7 +218,7 @@ def labelled(lines: pd.DataFrame) -> list[list[Value]]:
 
 def spoken(method: str, value: float) -> str:
     """Return a method with its value, as in a sentence."""
-    return f"{label(method)} with {value:.3g}"
+    return f"{short(method)} with {value:.3g}"
 
 
 def lowest(found: pd.Series) -> str:

@@ -1,7 +1,8 @@
 """Results on disk: one line of JSON each, written as it is found.
 
-A line with ``machine`` tells of a run; every other line is a result and names its run. Whatever
-ends a run, the lines before stay; stores of several machines are merged by concatenating them.
+A line with ``machine`` tells of a run; every other line is a result and names its run, and a trial
+the commit of the code. Whatever ends a run, the lines before stay; stores of several machines are
+merged by concatenating them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class Store:
 
     def __init__(self, path: Path):
         self.path = path
-        self.run = ""
+        self.run = self.commit = ""
 
     def begin(self, **about: Any) -> None:
         """Note that a run begins, and on which machine; results that are added belong to it."""
@@ -30,7 +31,9 @@ class Store:
             self._cut_half_a_line()
         self.run = uuid.uuid4().hex[:12]
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        self.add(started=started, **about, machine=machine.facts())
+        facts = machine.facts()
+        self.commit = facts["commit"]
+        self.add(started=started, **about, machine=facts)
 
     def add(self, **result: Any) -> None:
         """Append a result; when this returns it is on disk."""

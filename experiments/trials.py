@@ -151,7 +151,7 @@ def run(
     print(f"{len(wanted)} trials, {stored} of them in {store.path} already", file=sys.stderr)
     console, nothing = Console(stderr=True), not waiting
     for result in track(done, "Running", len(waiting), console=console, disable=nothing):
-        store.add(**result)
+        store.add(commit=store.commit, **result)
 
 
 def _lacking(family: Family) -> str | None:

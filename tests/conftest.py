@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 from sklearn.base import clone
 
-from polycomplete import NLMC, PMC, VMC, Completer, Exact, Polynomial, methods
+from polycomplete import NLMC, PMC, VMC, AdamPlus, Completer, Exact, Polynomial, methods
 from polycomplete.datasets import make_polynomial_manifold
 from polycomplete.masks import apply, uniform
 
@@ -36,7 +36,7 @@ COMPLETERS = {
     "srmc": methods.get("srmc", smoothing=1e-2, random_state=0),
     "lrmc": methods.get("lrmc", random_state=0),
     "Completer": Completer(kernel=Polynomial(2, 1.0), **QUICK),
-    "pmc-w-paper": methods.get("pmc-w-paper", random_state=0, scale="standard"),
+    "AdamPlus": PMC(solver=AdamPlus(), random_state=0, scale="standard"),
 }
 
 

@@ -1,6 +1,7 @@
 """The registry: every method by name, nothing listed twice by hand."""
 
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,17 +11,22 @@ import polycomplete
 from polycomplete import methods
 from polycomplete.base import BaseCompleter
 from polycomplete.masks import apply
+from polycomplete.methods import registry
 
 #: What the paper compares, and the field's earlier answer to scale.
 PAPER = {"pmc-s", "pmc-w", "nlmc", "lrmc", "srmc", "ladmc", "vmc-2", "vmc-3", "kfmc"}
 WRONG = {"pmcw": "'pmc-w'", "KNNN": "'knn'", "": "there are"}
 KINDS = ["completer", "published", "baseline"]
+OURS = [name for kind in KINDS for name in methods.names(kind)]
 
 
 def test_every_method_of_the_paper_is_there():
     assert set(methods.names("completer")) >= PAPER
     assert {"mean", "knn", "iterative", "forest"} == set(methods.names("baseline"))
-    assert {"pmc-s-paper", "pmc-w-paper", "nlmc-paper"} <= set(methods.names("published"))
+    forms = {"pmc-s", "pmc-w", "nlmc"}
+    published = set(methods.names("published"))
+    assert {f"{name}-{form}" for name in forms for form in ("paper", "authors")} <= published
+    assert {"pmc-w2-paper", "pmc-poly-paper", "lrmc-paper", "kfmc-paper"} <= published
 
 
 def test_every_completer_of_the_package_is_registered():
@@ -39,8 +45,8 @@ def test_every_entry_says_what_it_is():
 
 
 def test_kinds_are_disjoint_and_labels_are_unique():
-    by_kind = [name for kind in KINDS for name in methods.names(kind)]
-    assert sorted(by_kind) == sorted(methods.names())
+    rivals = {name for name, method in methods.METHODS.items() if method.kind == "rival"}
+    assert sorted(OURS) == sorted(set(methods.names()) - rivals)
     labels = [entry.label for entry in methods.METHODS.values()]
     assert len(set(labels)) == len(labels)
 
@@ -89,6 +95,53 @@ def test_an_unknown_kind_is_refused():
 def test_the_registry_cannot_be_changed_by_accident():
     with pytest.raises(TypeError):
         methods.METHODS["mine"] = methods.METHODS["knn"]
+
+
+def test_a_method_can_be_registered(monkeypatch):
+    monkeypatch.setattr(registry, "_methods", own := dict(registry._methods))
+    monkeypatch.setattr(registry, "METHODS", own)
+    entry = methods.Method(
+        "pmc-mine", "PMC-mine", polycomplete.PMC, "Nobody (2026).", {"p": 0.0}, "rival"
+    )
+    assert methods.register(entry) is methods.register(entry)
+    assert methods.get("PMC-mine", s=3).get_params()["p"] == 0.0
+    assert methods.names("rival")[-1] == "pmc-mine"
+    with pytest.raises(ValueError, match="There is a method 'pmc-w' already"):
+        methods.register(replace(entry, name="pmc-w"))
+    with pytest.raises(ValueError, match="must be in lower case"):
+        methods.register(replace(entry, name="PMC-mine"))
+
+
+@pytest.mark.parametrize("name", registry.ELSEWHERE)
+def test_what_only_the_repository_has_names_the_remedy(name, monkeypatch):
+    own = {key: entry for key, entry in methods.METHODS.items() if entry.kind != "rival"}
+    monkeypatch.setattr(registry, "METHODS", own)
+    with pytest.raises(ValueError, match=r"clone the repository .*import\s+experiments.published"):
+        methods.get(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "factor"), [("pmc-s-paper", 4.0), ("pmc-w-paper", 0.4), ("nlmc-authors", 4.0)]
+)
+def test_published_forms_take_the_papers_lambda_and_epsilon(name, factor):
+    made = methods.get(name, noise=0.5)
+    assert made.noise == pytest.approx(factor * 0.5)
+    assert made.solver.epsilon == pytest.approx(factor * 1e-8)
+    assert methods.get(name).noise is None
+    assert methods.get("nlmc-paper", p=1).solver.epsilon == pytest.approx(2e-8)
+    with pytest.raises(ValueError, match=r"penalties have 0 < p <= 1, got 0\.0"):
+        methods.get(name, p=0.0)
+
+
+def test_the_authors_start_width_and_weights():
+    authors = methods.get("pmc-w-authors")
+    solver, weights = authors.solver, authors.weights
+    assert (solver.init, solver.correct_bias, solver.step) == ("row-column", False, 1e-4)
+    assert (authors.kernel.unit, authors.kernel.multiple, authors.smoothing) == (
+        "zero-filled", 3.0, 1e-7
+    )  # fmt: skip
+    assert (weights.power, weights.epsilon, weights.frozen) == (2, 0.1, False)
+    assert methods.get("nlmc-authors").solver.step == 1e-3
 
 
 def test_the_paper_skips_as_many_as_there_are_columns(problem):

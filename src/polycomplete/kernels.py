@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from polycomplete._devices import Array
 from polycomplete._messages import check_numbers
 
-__all__ = ["RBF", "Kernel", "Linear", "Polynomial", "typical_distance"]
+__all__ = ["RBF", "Kernel", "Linear", "Polynomial", "typical_distance", "zero_filled_distance"]
 
 #: Relative step of central differences.
 STEP = float(np.finfo(np.float64).eps) ** (1 / 3)
@@ -50,6 +50,41 @@ def typical_distance(X: Array, mask: Array) -> float:
     """
     variances = _means(X - _means(X, mask), mask, power=2)
     return float(array_namespace(X).sum(variances) * 2) ** 0.5 or 1.0
+
+
+def zero_filled_distance(X: Array, mask: Array) -> float:
+    """Return the mean distance of two rows with zeros for missing entries.
+
+    This is the unit of the width in the code of the paper's authors: the mean over all n² pairs,
+    those of a row with itself included. It depends on where the origin lies and on how much is
+    missing; :func:`typical_distance` does not.
+
+    Parameters
+    ----------
+    X, mask : array of shape (n, m)
+        The data, any finite number where missing; True where observed.
+
+    Returns
+    -------
+    float
+        The distance, or 1.0 if all rows are the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 0.0], [2.0, 9.0]])
+    >>> zero_filled_distance(X, np.array([[True, True], [True, False]]))
+    1.0
+    """
+    xp = array_namespace(X)
+    seen = X * xp.astype(mask, X.dtype)
+    a = xp.sum(seen * seen, axis=1)
+    squares = xp.clip(a[:, None] + a - 2 * seen @ seen.T, 0.0, None)
+    return float(xp.mean(squares**0.5)) or 1.0
+
+
+#: Units of ``RBF(width="auto")``.
+UNITS = {"observed": typical_distance, "zero-filled": zero_filled_distance}
 
 
 def _means(X: Array, mask: Array, power: int = 1) -> Array:
@@ -149,9 +184,12 @@ class RBF(Kernel):
     Parameters
     ----------
     width : "auto" or float, default="auto"
-        σ. "auto" is ``multiple`` times the :func:`typical_distance` of the scaled data.
+        σ. "auto" is ``multiple`` times a typical distance of two rows of the scaled data.
     multiple : float, default=3.0
         Used for "auto" only. Wide kernels suit few samples and smooth surfaces.
+    unit : {"observed", "zero-filled"}, default="observed"
+        Used for "auto" only: :func:`typical_distance`, from the variances of observed entries, or
+        :func:`zero_filled_distance`, as in the code of the paper's authors. The paper gives none.
 
     Examples
     --------
@@ -160,15 +198,18 @@ class RBF(Kernel):
     0.6065306597126334
     """
 
-    def __init__(self, width: float | str = "auto", multiple: float = 3.0):
+    def __init__(self, width: float | str = "auto", multiple: float = 3.0, unit: str = "observed"):
         self.width = width
         self.multiple = multiple
+        self.unit = unit
 
     def resolve(self, X: Array, mask: Array) -> RBF:
         """Return the kernel with a number for its width."""
         if self.width == "auto":
             check_numbers(self, "multiple")
-            return RBF(width=self.multiple * typical_distance(X, mask))
+            if self.unit not in UNITS:
+                raise ValueError(f"RBF(unit=...) must be one of {[*UNITS]}, got {self.unit!r}.")
+            return RBF(width=self.multiple * UNITS[self.unit](X, mask))
         check_numbers(self, "width")
         return self
 

@@ -9,6 +9,11 @@ factor 2/p keeps the slope positive and the limit p → 0 finite. The weights di
 equal (Schatten-p, NLMC), zero for the s largest (PMC-S), increasing (PMC-W). With p = 2 and zero
 weights for the R largest, it is the squared distance of the features from the best subspace of R
 dimensions (LADMC).
+
+The paper's sum has no factor 2/p and its weights are not divided by their largest. So R here is
+``Schatten.factor`` times the paper's, and what is weighed against R takes the same factor: λ of
+the noisy formulation (``noise``), and the ε of Adam+. ``polycomplete.methods.get("pmc-w-paper")``
+and the other published forms take the paper's λ and ε, and convert both.
 """
 
 from __future__ import annotations
@@ -24,7 +29,10 @@ from sklearn.base import BaseEstimator
 from polycomplete._devices import Array
 from polycomplete._messages import check_numbers
 
-__all__ = ["Equal", "Inverse", "Ramp", "Schatten", "Skip", "Weights", "linear_rank"]
+__all__ = [
+    *("Equal", "Inverse", "Ramp", "Schatten", "Skip", "Weights"),
+    *("lemma_3", "lemma_4", "linear_rank"),
+]
 
 
 class Weights(BaseEstimator):
@@ -119,16 +127,22 @@ class Ramp(Weights):
 
 
 class Inverse(Weights):
-    """Weight 1/(σᵢᵖ + ε) with σᵢ = √λᵢ of an earlier fit, divided by the largest (PMC-W, w₁).
+    """Weight 1/(σᵢᵖ + ε) with σᵢ = √λᵢ, divided by the largest (PMC-W, the paper's w₁).
 
-    The first round of a solver uses equal weights, which is the Schatten-p fit that the paper
-    starts from; each later round fixes the weights by the spectrum at its start. If the penalty's
-    p is not positive, the weights use the paper's ½.
+    If frozen, as in the paper, the first round of a solver uses equal weights, which is the
+    Schatten-p fit that the paper starts from; each later round fixes the weights by the spectrum at
+    its start. If the penalty's p is not positive, the weights use the paper's ½.
 
     Parameters
     ----------
     epsilon : float, default=0.1
-        Bounds the ratio of the weights.
+        Bounds the ratio of the weights. The paper gives no number; its authors' code has .1.
+    power : float, default=1
+        Weigh by σ^(power p): 2 for 1/(λᵖ + ε), as in the code of the paper's authors.
+    frozen : bool, default=True
+        False for the weights of the current spectrum in every evaluation, constant in its gradient
+        only, as in the code of the paper's authors. The objective is then not what the gradient
+        descends: use it with :class:`~polycomplete.AdamPlus`.
 
     Examples
     --------
@@ -136,21 +150,26 @@ class Inverse(Weights):
     array([0.4, 1. ])
     """
 
-    adaptive = True
-
-    def __init__(self, epsilon: float = 0.1):
+    def __init__(self, epsilon: float = 0.1, power: float = 1.0, frozen: bool = True):
         self.epsilon = epsilon
+        self.power = power
+        self.frozen = frozen
+
+    @property
+    def adaptive(self) -> bool:  # type: ignore[override]
+        """Whether each round of a solver fixes the weights."""
+        return self.frozen
 
     def resolve(self, X: np.ndarray, mask: np.ndarray) -> Inverse:
-        """Check epsilon."""
-        check_numbers(self, "epsilon")
+        """Check the numbers."""
+        check_numbers(self, "epsilon", "power")
         return self
 
     def of(self, eigenvalues: Array, p: float) -> Array:
         """Return the weights of this spectrum."""
         xp = array_namespace(eigenvalues)
-        power = p if p > 0 else 0.5
-        w = 1 / (xp.clip(eigenvalues, 0.0, None) ** (power / 2) + float(self.epsilon))
+        power = self.power * (p if p > 0 else 0.5) / 2
+        w = 1 / (xp.clip(eigenvalues, 0.0, None) ** power + float(self.epsilon))
         return w / xp.max(w)
 
 
@@ -229,6 +248,15 @@ class Schatten(BaseEstimator):
             )
         return Schatten(self.p, (self.weights or Equal()).resolve(X, mask))
 
+    def factor(self) -> float:
+        """Return R divided by the paper's sum, whose p is in (0, 1]: 2/p.
+
+        With :class:`Inverse` it is 2ε/p, since the weight of a vanishing eigenvalue is 1/ε there.
+        """
+        if not 0 < self.p <= 1:
+            raise ValueError(f"The paper's penalties have 0 < p <= 1, got {self.p!r}.")
+        return 2 / self.p * (self.weights.epsilon if isinstance(self.weights, Inverse) else 1.0)
+
     def weigh(self, eigenvalues: Array) -> Array:
         """Return the weights for a descending spectrum."""
         return (self.weights or Equal()).of(eigenvalues, self.p)
@@ -244,3 +272,78 @@ class Schatten(BaseEstimator):
     def slope(self, eigenvalues: Array, weights: Array, gamma: float) -> Array:
         """Return ∂R/∂λ."""
         return weights * (eigenvalues + gamma) ** (self.p / 2 - 1)
+
+
+def lemma_3(Phi: np.ndarray, s: int, p: float, P: np.ndarray | None = None) -> tuple[float, float]:
+    """Evaluate both sides of the paper's Lemma 3, R₂ in terms of the kernel matrix.
+
+    Parameters
+    ----------
+    Phi : ndarray of shape (n, l)
+        φ(X), with samples as rows.
+    s : int
+        Number of largest singular values that do not count.
+    p : float
+        Power, in (0, 1].
+    P : ndarray of shape (n, s), optional
+        Orthonormal columns; the maximizer V_s by default.
+
+    Returns
+    -------
+    left, right : float
+        The sum of the p-th powers of all but the s largest singular values of φ(X), and
+        Tr K^(p/2) − Tr (Pᵀ K P)^(p/2), which is equal for the maximizer and larger otherwise.
+
+    Examples
+    --------
+    >>> Phi = np.diag([2.0, 1.0])
+    >>> lemma_3(Phi, 1, 1.0), lemma_3(Phi, 1, 1.0, np.array([[0.0], [1.0]]))
+    ((1.0, 1.0), (1.0, 2.0))
+    """
+    K, V, sigma = _spectra(Phi)
+    P = V[:, :s] if P is None else P
+    return float(np.sum(sigma[s:] ** p)), _trace(K, p) - _trace(P.T @ K @ P, p)
+
+
+def lemma_4(
+    Phi: np.ndarray, w: np.ndarray, p: float, Q: np.ndarray | None = None
+) -> tuple[float, float]:
+    """Evaluate both sides of the paper's Lemma 4, R₃ in terms of the kernel matrix.
+
+    Parameters
+    ----------
+    Phi : ndarray of shape (n, l)
+        φ(X), with samples as rows.
+    w : ndarray of shape (n,)
+        Weights that do not decrease.
+    p : float
+        Power, in (0, 1].
+    Q : ndarray of shape (n, n), optional
+        An orthogonal matrix; the minimizer V by default.
+
+    Returns
+    -------
+    left, right : float
+        The weighted sum of the p-th powers of the singular values of φ(X), and
+        Tr (W^(1/p) Qᵀ K Q W^(1/p))^(p/2), which is equal for the minimizer and larger otherwise.
+
+    Examples
+    --------
+    >>> Phi, w = np.diag([2.0, 1.0]), np.array([0.5, 1.0])
+    >>> lemma_4(Phi, w, 1.0), lemma_4(Phi, w, 1.0, np.eye(2)[::-1])
+    ((2.0, 2.0), (2.0, 2.5))
+    """
+    K, V, sigma = _spectra(Phi)
+    half = (V if Q is None else Q) * np.asarray(w) ** (1 / p)
+    return float(np.sum(w[: len(sigma)] * sigma**p)), _trace(half.T @ K @ half, p)
+
+
+def _spectra(Phi: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return K, its eigenvectors by descending eigenvalues, and the singular values of φ(X)."""
+    K = Phi @ Phi.T
+    return K, np.linalg.eigh(K)[1][:, ::-1], np.linalg.svd(Phi, compute_uv=False)
+
+
+def _trace(A: np.ndarray, p: float) -> float:
+    """Return Tr A^(p/2) for a positive semidefinite A."""
+    return float(np.sum(np.linalg.eigvalsh(A).clip(0) ** (p / 2)))

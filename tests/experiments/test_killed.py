@@ -76,7 +76,7 @@ def test_ten_kills_change_nothing(tmp_path):
         )
     unbroken, killed = tmp_path / "unbroken", tmp_path / "killed"
     names = sorted(path.name for path in (unbroken / "tables").iterdir())
-    assert names == ["toy.csv", "toy.md"]
+    assert {"toy.csv", "toy.md"} <= {*names}
     for name in names:
         assert (killed / "tables" / name).read_text() == (unbroken / "tables" / name).read_text()
     assert measured(killed) == measured(unbroken)

@@ -5,11 +5,14 @@ import re
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from experiments.figures import render
+from experiments.methods import PRINTED, ROWS, label
 from experiments.page import write_page
-from experiments.paper import EXPERIMENTS
+from experiments.paper import EXPERIMENTS, READING, curves_of_bounds
+from experiments.settings import LISTED
 from experiments.store import Store
 from experiments.trials import results_of
 
@@ -116,8 +119,56 @@ def test_pictures_come_as_png_and_svg_and_never_change(written):
         assert (written / f"figures/mocap.{form}").read_bytes() == again
     names = {path.stem for path in (written / "figures").glob("*.svg")}
     assert names == {path.stem for path in (written / "figures").glob("*.png")}
-    assert names == {"manifolds", "single-columns", "multi-manifolds", "single-grid",
-                     "multi-grid", "hopkins", "mocap"}  # fmt: skip
+    assert names == {*EXPERIMENTS} - {"table1", "theory", "sensitivity"}
+
+
+def test_every_caption_tells_the_number_of_trials(written):
+    store = Store(written / "trials.jsonl")
+    for name, experiment in EXPERIMENTS.items():
+        report = report_of(store, experiment)
+        captions = [shown.caption for shown in (*report.figures, *report.tables)]
+        told = [re.search(r"one trial|\d+ trials", caption) for caption in captions]
+        assert all(told) or name == "theory", captions
+
+
+def test_every_comparison_has_two_verdicts(written):
+    store = Store(written / "trials.jsonl")
+    for name in ("single-columns", "multi-manifolds", "single-grid", "multi-grid", "hopkins",
+                 "mocap", "table1"):  # fmt: skip
+        kinds = {verdict.kind for verdict in report_of(store, EXPERIMENTS[name]).verdicts}
+        assert {"published", "recommended"} <= kinds, name
+
+
+def test_the_page_has_settings_statements_and_commits(written):
+    page = (written / "index.html").read_text()
+    for words in ('id="table-settings"', 'id="table-statements"', "PMC-W, w₂ (paper)",
+                  "moments not corrected", "Theorem 2", "Algorithm 1", "Corollary 2",
+                  "trials by commit: unknown"):  # fmt: skip
+        assert words in page, words
+    settings = (written / "tables/settings.md").read_text().splitlines()
+    forms = [line.split("|")[1].strip() for line in settings if line.startswith("|")][2:]
+    assert len(forms) == len({*forms}) == sum(map(len, LISTED.values()))
+    assert {label(name) for name in (*ROWS, *PRINTED)} <= {*forms}
+
+
+def test_the_authors_own_runs_are_counted(written):
+    table = (written / "tables/authors.md").read_text()
+    for line in ("| one manifold | 24 | 30 |", "| several manifolds | 22 | 25 |",
+                 "| motion capture | 4 | 4 |", "| hidden labels | 3 | 4 |",
+                 "| feature trajectories | 3 | 6 |"):  # fmt: skip
+        assert line in table
+
+
+def test_figure_4_has_a_curve_marked_as_a_reading(written):
+    store = Store(written / "trials.jsonl")
+    report = report_of(store, EXPERIMENTS["multi-grid"])
+    drawn = curves_of_bounds(pd.DataFrame({"n": [50] * 5, "k": range(1, 6)}))
+    assert min(drawn["lower bound of the paper"]) > 1
+    assert [round(min(drawn[READING]), 2), round(max(drawn[READING]), 2)] == [0.78, 0.95]
+    [picture] = (figure.draw() for figure in report.figures)
+    names = picture.legends[0].get_texts()
+    assert "a reading of the bound: q = 2" in [name.get_text() for name in names]
+    assert any("That is a reading" in verdict.sentence for verdict in report.verdicts)
 
 
 def test_the_printed_table_stands_beside_ours(written):

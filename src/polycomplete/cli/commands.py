@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 #: The names of :mod:`polycomplete.methods`, repeated here because loading that takes a second.
 MethodName = Literal[
-    "pmc-w", "pmc-s", "nlmc", "vmc-2", "vmc-3", "kfmc", "ladmc", "srmc", "lrmc",
-    "pmc-w-paper", "pmc-s-paper", "nlmc-paper", "lrmc-paper",
+    "pmc-w", "pmc-s", "pmc-poly", "nlmc", "vmc-2", "vmc-3", "kfmc", "ladmc", "srmc", "lrmc",
+    "pmc-w-paper", "pmc-w2-paper", "pmc-w-authors", "pmc-s-paper", "pmc-s-authors",
+    "pmc-poly-paper", "nlmc-paper", "nlmc-authors", "kfmc-paper", "lrmc-paper",
     "mean", "knn", "iterative", "forest",
 ]  # fmt: skip
 METHODS: tuple[str, ...] = get_args(MethodName)

@@ -4,7 +4,7 @@ from polycomplete.methods.feature_space import NLMC, PMC, VMC
 from polycomplete.methods.kfmc import KFMC
 from polycomplete.methods.ladmc import LADMC
 from polycomplete.methods.lrmc import LRMC
-from polycomplete.methods.registry import METHODS, Method, get, names
+from polycomplete.methods.registry import METHODS, Method, get, names, register
 from polycomplete.methods.srmc import SRMC
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "Method",
     "get",
     "names",
+    "register",
 ]

@@ -58,8 +58,9 @@ class Completer(BlockCompleter):
         like a noise level. "auto" chooses it on held-out entries.
     noise : float, optional
         λ of the noisy formulation, in which observed entries may move, with the penalty
-        λ/2 (x̂ − x)² in scaled units. By default they do not. Completed matrices always have the
-        given entries; the moved values are ``X - completer.residual_``.
+        λ/2 (x̂ − x)² in scaled units; 2/p times the paper's λ, as R is. By default they do not.
+        Completed matrices always have the given entries; the moved values are
+        ``X - completer.residual_``.
     n_jobs : int, default=-1
         Number of cores that complete rows: up to four threads, or processes for 100 000 rows and
         more. −1 means all cores. The result does not depend on it.

@@ -11,11 +11,13 @@ from typing import Any
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.impute import KNNImputer, SimpleImputer
 
+from polycomplete.kernels import RBF, Polynomial
 from polycomplete.methods.feature_space import NLMC, PMC, VMC
 from polycomplete.methods.kfmc import KFMC
 from polycomplete.methods.ladmc import LADMC
 from polycomplete.methods.lrmc import LRMC
 from polycomplete.methods.srmc import SRMC
+from polycomplete.penalties import Inverse
 from polycomplete.solvers import AdamPlus
 
 
@@ -33,8 +35,9 @@ class Method:
         The publication.
     defaults : mapping, default={}
         Parameters that make it this method.
-    kind : {"completer", "published", "baseline"}, default="completer"
-        A method of this library, one with the settings of the PMC paper, or one of scikit-learn.
+    kind : {"completer", "published", "baseline", "rival"}, default="completer"
+        A method of this library, one with published settings, one of scikit-learn, or one that was
+        added by :func:`register`.
 
     Examples
     --------
@@ -99,12 +102,34 @@ MISS_FOREST = (
     "D. J. Stekhoven and P. Bühlmann (2012). MissForest: non-parametric missing value imputation "
     "for mixed-type data. Bioinformatics 28."
 )
-#: The solver and scaling of the paper's experiments: Adam+, p = ½, fixed γ, unscaled data.
-PUBLISHED = {"solver": AdamPlus(), "scale": None}
+
+
+def _by_adam(make: Callable[..., Any], **adam: Any) -> Callable[..., Any]:
+    """Return what makes an estimator with Adam+, from λ and ε in the paper's units."""
+
+    def made(**params: Any) -> Any:
+        estimator = make(**{"scale": None, **params})
+        factor = estimator._penalty(AdamPlus()).factor()
+        if estimator.solver is None:
+            estimator.solver = AdamPlus(epsilon=factor * 1e-8, **adam)
+        if estimator.noise is not None:
+            estimator.noise *= factor
+        return estimator
+
+    return made
+
+
+#: What the code of the paper's authors does otherwise than the paper.
+AUTHORS = {"init": "row-column", "correct_bias": False}
+AUTHORS_DATA = {"kernel": RBF(unit="zero-filled"), "smoothing": 1e-7}
+SKIP = {"weights": "skip", "s": "columns"}
+QUADRATIC = {"kernel": Polynomial(2, 1.0)}
 
 _ENTRIES = [
     Method("pmc-w", "PMC-W", PMC, PMC_2020),
     Method("pmc-s", "PMC-S", PMC, PMC_2020, {"weights": "skip"}),
+    Method("pmc-poly", "PMC, degree 2", PMC, PMC_2020,
+           {"kernel": Polynomial(2, 1.0, relative=True)}),
     Method("nlmc", "NLMC", NLMC, NLMC_2018),
     Method("vmc-2", "VMC-2", VMC, VMC_2017, {"degree": 2}),
     Method("vmc-3", "VMC-3", VMC, VMC_2017, {"degree": 3}),
@@ -112,18 +137,63 @@ _ENTRIES = [
     Method("ladmc", "LADMC", LADMC, LADMC_2021),
     Method("srmc", "SRMC", SRMC, SRMC_2017),
     Method("lrmc", "LRMC", LRMC, LRMC_2009),
-    Method("pmc-w-paper", "PMC-W (paper)", PMC, PMC_2020, PUBLISHED, "published"),
-    Method("pmc-s-paper", "PMC-S (paper)", PMC, PMC_2020,
-           PUBLISHED | {"weights": "skip", "s": "columns"}, "published"),
-    Method("nlmc-paper", "NLMC (paper)", NLMC, NLMC_2018, PUBLISHED, "published"),
+    Method("pmc-w-paper", "PMC-W (paper)", _by_adam(PMC), PMC_2020, {"weights": Inverse()},
+           "published"),
+    Method("pmc-w2-paper", "PMC-W, w₂ (paper)", _by_adam(PMC), PMC_2020, {}, "published"),
+    Method("pmc-w-authors", "PMC-W (authors)", _by_adam(PMC, **AUTHORS), PMC_2020,
+           AUTHORS_DATA | {"weights": Inverse(power=2, frozen=False)}, "published"),
+    Method("pmc-s-paper", "PMC-S (paper)", _by_adam(PMC), PMC_2020, SKIP, "published"),
+    Method("pmc-s-authors", "PMC-S (authors)", _by_adam(PMC, **AUTHORS), PMC_2020,
+           AUTHORS_DATA | SKIP, "published"),
+    Method("pmc-poly-paper", "PMC, degree 2 (paper)", _by_adam(PMC), PMC_2020, QUADRATIC,
+           "published"),
+    Method("nlmc-paper", "NLMC (paper)", _by_adam(NLMC), NLMC_2018, {}, "published"),
+    Method("nlmc-authors", "NLMC (authors)", _by_adam(NLMC, step=1e-3, **AUTHORS), NLMC_2018,
+           AUTHORS_DATA | {"smoothing": 1e-6}, "published"),
+    Method("kfmc-paper", "KFMC (paper)", KFMC, KFMC_2019,
+           {"kernel": RBF(multiple=1.0, unit="zero-filled"), "beta": 1e-3, "max_iter": 500,
+            "scale": None}, "published"),
     Method("lrmc-paper", "LRMC (paper)", LRMC, LRMC_2009, {"scale": None}, "published"),
     Method("mean", "mean", SimpleImputer, SCIKIT_LEARN, kind="baseline"),
     Method("knn", "KNN", KNNImputer, SCIKIT_LEARN, kind="baseline"),
     Method("iterative", "IterativeImputer", _iterative, SCIKIT_LEARN, kind="baseline"),
     Method("forest", "forest", _forest, MISS_FOREST, kind="baseline"),
 ]  # fmt: skip
+#: Rivals' published algorithms, which are part of the experiments only.
+ELSEWHERE = (
+    *("lrmc-authors", "srmc-paper", "srmc-authors", "ladmc-paper"),
+    *("vmc-2-paper", "vmc-3-paper", "vmc-3-authors"),
+)
+_methods = {entry.name: entry for entry in _ENTRIES}
 #: The entries by name, in the order in which they are shown.
-METHODS: Mapping[str, Method] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
+METHODS: Mapping[str, Method] = MappingProxyType(_methods)
+
+
+def register(method: Method) -> Method:
+    """Add a method, so that :func:`get` returns it by its name.
+
+    Parameters
+    ----------
+    method : Method
+        Its name is in lower case and not yet taken, unless by the same method.
+
+    Returns
+    -------
+    Method
+
+    Examples
+    --------
+    >>> from polycomplete import PMC
+    >>> entry = register(Method("pmc-log", "PMC-log", PMC, PMC_2020, {"p": 0.0}, kind="rival"))
+    >>> get("pmc-log")
+    PMC(p=0.0)
+    """
+    if method.name != method.name.lower():
+        raise ValueError(f"The name of a method must be in lower case, got {method.name!r}.")
+    if _methods.get(method.name, method) != method:
+        raise ValueError(f"There is a method {method.name!r} already; choose another name.")
+    _methods[method.name] = method
+    return method
 
 
 def names(kind: str | None = None) -> list[str]:
@@ -131,8 +201,8 @@ def names(kind: str | None = None) -> list[str]:
 
     Parameters
     ----------
-    kind : {"completer", "published", "baseline"}, optional
-        Methods of this library, those with the settings of the PMC paper, or scikit-learn's.
+    kind : {"completer", "published", "baseline", "rival"}, optional
+        Methods of this library, those with published settings, scikit-learn's, or registered ones.
 
     Returns
     -------
@@ -172,6 +242,12 @@ def get(name: str, **params: Any) -> Any:
     PMC(weights='skip')
     """
     entry = METHODS.get(str(name).lower())
+    if entry is None and str(name).lower() in ELSEWHERE:
+        raise ValueError(
+            f"The method {name!r} is a rival's published algorithm, which is not part of the "
+            "package; clone the repository of polycomplete and, in its folder, import "
+            "experiments.published first."
+        )
     if entry is None:
         near = get_close_matches(str(name).lower(), METHODS, n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]!r}?" if near else ""

@@ -33,7 +33,11 @@ class AdamPlus(GramSolver):
     beta2 : float, default=0.999
         Decay rate of the mean of their squares.
     epsilon : float, default=1e-8
-        Keeps steps finite if gradients vanish.
+        Keeps steps finite if gradients vanish. In units of the gradient of R: that of the paper's
+        objective is smaller by ``Schatten.factor``.
+    correct_bias : bool, default=True
+        Correct both moments for their zero start, as in Algorithm 1; the code of the paper's
+        authors computes the corrections and does not use them.
     eigen : {"auto", "full", "partial"}, default="auto"
         All eigenpairs or only leading ones, as in :class:`~polycomplete.Exact`.
     max_memory : float, optional
@@ -67,6 +71,7 @@ class AdamPlus(GramSolver):
     beta1: float = 0.9
     beta2: float = 0.999
     epsilon: float = 1e-8
+    correct_bias: bool = True
     eigen: str = "auto"
     max_memory: float | None = None
     time_limit: float | None = None
@@ -103,8 +108,8 @@ class AdamPlus(GramSolver):
             value, g = problem.value_and_gradient(x, smoothing * problem.unit)
             first = self.beta1 * first + (1 - self.beta1) * g
             second = self.beta2 * second + (1 - self.beta2) * g**2
-            m_hat = first / (1 - self.beta1**t)
-            v_hat = second / (1 - self.beta2**t)
+            m_hat = first / (1 - self.beta1**t) if self.correct_bias else first
+            v_hat = second / (1 - self.beta2**t) if self.correct_bias else second
             move = step * m_hat / (np.sqrt(v_hat) + self.epsilon)
             x = x - move
             step *= 0.8 if value > last else 1.1
