@@ -22,7 +22,7 @@ PARTS: dict[str, tuple[str, str, list[str]]] = {
     ),
     "tables": (
         "Tables",
-        "Tables with columns of all kinds: numbers, words, truth values, dates.",
+        "Tables with columns of all kinds: numbers, text, booleans, dates.",
         ["tables"],
     ),
     "transduction": (

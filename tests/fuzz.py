@@ -44,7 +44,7 @@ SECONDS = 60  # of processor time that one call may take
 MEMORY = 8 * 2**30
 RANGES = 10.0
 #: Warnings of our own.
-EXPECTED = ("Columns .* no observed entry", "Columns without any present cell", ".*was saved with")
+EXPECTED = ("Columns .* no observed entry", "Columns without any observed cell", ".*was saved with")
 
 
 class TooSlowError(AssertionError):

@@ -268,7 +268,7 @@ def test_what_people_type_for_nothing_is_not_filled_in(run, tmp_path):
     assert {found["kind"][i] for i in (2, 5, 9)} <= {"a", "b"}
     said = (tmp_path / "r.txt").read_text()
     assert said.startswith("Completed 5 of 40 cells (12.5%) by mean in ")
-    assert "Labels that the fit never saw stay as they are: 3 cells in column “kind”." in said
+    assert "Labels that were not learned stay as they are: 3 cells in column “kind”." in said
 
 
 def test_new_rows_know_the_same_words(run, tmp_path):
@@ -301,7 +301,7 @@ def test_a_column_of_such_words_only_is_left_alone(run, tmp_path):
     done = run("complete", "a.csv", "--method", "mean")
     assert "column 'y' holds no text but none or unknown or missing" in done.stderr
     assert "Completed 1 of 6 cells (16.7%) by mean" in done.stderr
-    assert "Still missing: 1 cell, in columns that are left alone (y)." in done.stderr
+    assert "Still missing: 1 cell, in excluded columns (y)." in done.stderr
 
 
 def test_where_only_columns_that_are_left_alone_lack_cells_nothing_else_is_said(run, tmp_path):
@@ -311,7 +311,7 @@ def test_where_only_columns_that_are_left_alone_lack_cells_nothing_else_is_said(
     assert said[0].startswith("note: nothing is missing in the columns used")
     assert said[1].startswith("Completed 0 of 9 cells (0.0%) by pmc-w in ")
     assert said[2:] == [
-        "Still missing: 1 cell, in columns that are left alone (who).",
+        "Still missing: 1 cell, in excluded columns (who).",
         "Output: a-complete.csv",
     ]
     facts = json.loads(run("complete", "a.csv", "--id", "who", "--json", "--force").stdout)
@@ -572,7 +572,7 @@ def test_missing_cells_are_counted():
     frame = pl.DataFrame({"a": [1, None, None], "b": [True, None, True], "c": [None] * 3})
     assert [one["kind"] for one in trials.by_column(frame)] == [
         "whole number",
-        "truth value",
+        "boolean",
         "empty",
     ]
     assert [one["holds"] for one in trials.by_column(frame)] == ["1", "only True", "nothing"]

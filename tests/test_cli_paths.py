@@ -255,7 +255,7 @@ def test_decimals_are_completed_and_times_of_the_day_left_alone(tmp_path, monkey
     words = ["complete", "a.parquet", "--method", "mean", "-o", "b.parquet", "--report", "r.json"]
     done = CliRunner().invoke(program.app, words)
     assert done.exit_code == 0, done.output
-    assert "column 'at' holds Time, which cannot be completed, and is left alone." in done.stderr
+    assert "column 'at' holds Time, which cannot be completed, and is excluded." in done.stderr
     found = pl.read_parquet("b.parquet")
     assert found.schema == frame.schema
     assert found["price"].null_count() == 0

@@ -177,7 +177,7 @@ def test_imputers_of_scikit_learn(imputer):
     summary = report.summary
     assert summary["table"]["missing"] == summary["table"]["completed"] == np.isnan(HOLES).sum()
     assert (summary["fit"], summary["rows_of_fit"]) == (None, None)
-    assert any("does not tell how certain each cell is" in note for note in summary["notes"])
+    assert any("does not say how certain each cell is" in note for note in summary["notes"])
     assert "not those of the fit" not in report.text()
     assert "<h1>" in report.html()
 
@@ -207,7 +207,7 @@ def test_other_rows_than_those_of_the_fit(pmc):
     assert report.summary["uncertain_cells"] == []
     assert "These rows are not those of the fit: " in report.text()
     assert "These rows are not those of the fit: " in report.html()
-    assert "does not tell" not in report.text()
+    assert "does not say" not in report.text()
 
 
 def test_tables_of_different_rows_are_refused(pmc):

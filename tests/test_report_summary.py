@@ -221,7 +221,7 @@ def test_labels_that_the_fit_never_saw_are_neither_missing_nor_learned_from():
     assert (kind["missing"], kind["completed"], kind["unknown_labels"]) == (10, 10, 3)
     assert set(kind["labels"]["names"]) == {"up", "down"}
     assert (
-        "Labels that the fit never saw stay as they are: 3 cells in column “kind”." in report.text()
+        "Labels that were not learned stay as they are: 3 cells in column “kind”." in report.text()
     )
 
 

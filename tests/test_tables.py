@@ -297,7 +297,7 @@ def test_a_single_name_may_be_left_alone(holes):
 def test_empty_columns_stay_with_a_warning(empty):
     frame = pd.DataFrame({"nothing": empty, "x": [1.0, None] * 3, "y": range(6)})
     completer = TableCompleter(KNNImputer())
-    with pytest.warns(UserWarning, match="without any present cell stay as they are: 'nothing'"):
+    with pytest.warns(UserWarning, match="without any observed cell stay empty: 'nothing'"):
         completed = completer.fit_transform(frame)
     pd.testing.assert_series_equal(completed["nothing"], frame["nothing"])
     assert completed["x"].notna().all()
@@ -545,7 +545,7 @@ def test_bad_settings(settings, message):
 
 
 BAD_ROWS = {
-    "lacking": (FRAME[["k"]], "Column 'x' of the fitted table is not there.*add it"),
+    "lacking": (FRAME[["k"]], "Column 'x' of the fitted table is missing.*add it"),
     "more": (FRAME.assign(z=1), "Column 'z' was not in the fitted table.*drop it"),
     "text for numbers": (FRAME.assign(x="a"), "'x' was numeric .Float64. when it was learned, and"),
     "objects": (

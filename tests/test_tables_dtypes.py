@@ -246,7 +246,7 @@ MAKERS = {
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-@pytest.mark.filterwarnings("ignore:Columns without any present cell")
+@pytest.mark.filterwarnings("ignore:Columns without any observed cell")
 @given(st.lists(st.fixed_dictionaries(CELLS), min_size=1, max_size=8))
 def test_drawn_tables_come_back(make, rows):
     frame = make(rows)

@@ -109,7 +109,7 @@ def table(X: Any) -> Any:
 
 
 def floats(column: Any) -> np.ndarray:
-    """Return a series of numbers or truth values as floats, NaN where missing."""
+    """Return a series of numbers or booleans as floats, NaN where missing."""
     if column.dtype == nw.Float32:
         return np.asarray(column.to_numpy(), dtype=np.float32)
     ends = (column.min(), column.max()) if column.dtype.is_integer() else ()

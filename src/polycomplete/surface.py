@@ -183,10 +183,17 @@ class Surface:
 
     def __post_init__(self) -> None:
         """Raise if a parameter of the estimator is not an allowed value."""
-        for name, kind in (("kernel", Kernel), ("penalty", Schatten), ("solver", Solver)):
+        for name, kind, example in (
+            ("kernel", Kernel, "RBF()"),
+            ("penalty", Schatten, "Schatten()"),
+            ("solver", Solver, "Exact()"),
+        ):
             given = getattr(self, name)
             if not isinstance(given, kind):
-                raise TypeError(f"{name} must be a {kind.__name__} object, got {given!r}.")
+                raise TypeError(
+                    f"{name} must be a {kind.__name__} object, got {given!r}; pass {example}, "
+                    "for example."
+                )
         if self.smoothing != "auto" and not _positive(self.smoothing):
             raise ValueError(
                 f'smoothing must be "auto" or a positive number, got {self.smoothing!r}.'

@@ -63,9 +63,10 @@ def _shared(
         help="Where to write the result; - is standard output. By default beside the table.",
     )] = "",
     method: Annotated[commands.MethodName, typer.Option(metavar="NAME", case_sensitive=False,
-        help="The method, by its name in polycomplete.methods.")] = "pmc-w",
+        help="pmc-w, pmc-s, nlmc, vmc-2, vmc-3, kfmc, ladmc, srmc, lrmc; of scikit-learn mean, "
+        "knn, iterative, forest.")] = "pmc-w",
     ids: Annotated[list[str] | None, typer.Option("--id", metavar="COLUMN",
-        help="A column to leave alone: neither used nor completed. May be given several times.",
+        help="A column to exclude: neither used nor completed. May be given several times.",
     )] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random choices.")] = 0,
     force: Annotated[bool, typer.Option("--force", "-f", help="Replace existing files.")] = False,

@@ -86,13 +86,13 @@ def complete(
 ) -> None:
     """Fill in the missing cells of a table.
 
-    Observed cells stay as they are, in text files to the letter. The result is written whole or
-    not at all.
+    Observed cells are copied, in text files verbatim. The result is written
+    completely or not at all.
 
     \b
     Examples:
       $ polycomplete complete data.csv -o complete.csv
-      $ polycomplete complete data.csv --id name --missing -999 --report report.html
+      $ polycomplete complete data.csv --id name --report report.html
       $ polycomplete complete data.csv --method lrmc --save model.skops
       $ cat data.csv | polycomplete complete - > complete.csv
       $ polycomplete complete parts/ -o complete/ --workers 2
@@ -190,8 +190,8 @@ def _complete_folder(job: Session, folder: str, save: str | None, **cluster: Any
 def apply_model(context: typer.Context, model: Model, table: Source) -> None:
     """Complete new rows by a saved model, without refitting.
 
-    Each row is completed independently of the others. Columns that the model does not know are
-    left alone.
+    Each row is completed independently of the others. Columns that the model does
+    not have are not changed.
 
     \b
     Examples:
@@ -222,9 +222,9 @@ def apply_model(context: typer.Context, model: Model, table: Source) -> None:
 def check(context: typer.Context, table: Source, rows: Rows = 300) -> None:
     """Inspect a table before completing it.
 
-    Shows what is missing, by column, by row and together; which rows have too few cells; the
-    intrinsic dimension of the rows; the error to expect, on held-out cells; and which method to
-    use.
+    Shows what is missing, by column, by row and together; which rows have too few
+    cells; the intrinsic dimension of the rows; the error to expect, on held-out
+    cells; and which method to use.
 
     \b
     Examples:
@@ -270,9 +270,10 @@ def compare(
 ) -> None:
     """Rank methods on your own table, including those of scikit-learn.
 
-    A share of the observed cells is held out, each method completes the table, and the held-out
-    cells are compared. Numbers count by their error in units of the column's spread (1 is about
-    what the mean gives), text by the share that is wrong.
+    A share of the observed cells is held out, each method completes the table, and
+    the held-out cells are compared. Numbers count by their error in units of the
+    column's spread (1 is about what the mean gives), text by the share that is
+    wrong.
 
     \b
     Examples:
@@ -285,6 +286,11 @@ def compare(
     frame = job.sample(job.usable(), rows)
     from polycomplete.cli import trials  # slow to load
 
+    if not trials.hold_out_cells(frame, share, job.seed)[1].any():
+        raise CommandError(
+            f"{job.table.name} has too few observed cells to hold some out and compare methods; "
+            "give more rows, or a larger --share."
+        )
     done: list[dict[str, Any]] = []
     try:
         tried = trials.try_methods(frame, methods, share, repeats, job.seed, job.console)
@@ -301,8 +307,8 @@ def classify(
 ) -> None:
     """Fill in the missing labels of a table from its columns of numbers.
 
-    Rows with and without a label are used together. They may have other missing cells, which stay
-    missing in the result.
+    Rows with and without a label are used together. They may have other missing
+    cells, which stay missing in the result.
 
     \b
     Examples:
@@ -342,9 +348,9 @@ def cluster(
 ) -> None:
     """Cluster the rows of a table by the subspaces on which they lie.
 
-    The result is the table with one more column: the number of the cluster, from 1, which is empty
-    for rows without any number. Missing cells are completed for the clustering, but stay missing
-    in the result.
+    The result is the table with one more column: the number of the cluster, from 1,
+    which is empty for rows without any number. Missing cells are completed for the
+    clustering, but stay missing in the result.
 
     \b
     Examples:

@@ -108,7 +108,7 @@ class Session:
         """Return the columns to use, without ids and others; note why not the rest."""
         left, used = {*self.ids, *others}, []
         if "" not in left and _is_index(self.table.frame.to_series(0)):
-            self.note("the first column has no name and numbers the rows; it is left alone.")
+            self.note("the first column has no name and numbers the rows; it is excluded.")
             left.add("")
         for column in self.table.frame:
             if column.name in left:
@@ -124,14 +124,14 @@ class Session:
         return used
 
     def numbers(self, *others: str) -> pl.DataFrame:
-        """Return the usable columns of numbers; note which others are left alone."""
+        """Return the usable columns of numbers; note which others are excluded."""
         frame = self.table.frame[self.usable(*others)]
         numbers = frame.select(column for column in frame if column.dtype.is_numeric())
         if not numbers.width:
             raise CommandError(f"{self.table.name} has no column of numbers.")
         if numbers.width < frame.width:
             odd = [name for name in frame.columns if name not in numbers.columns]
-            self.note(f"columns without numbers are left alone: {first_of(odd)}.")
+            self.note(f"columns without numbers are excluded: {first_of(odd)}.")
         return numbers
 
     def rows_with_numbers(self, frame: pl.DataFrame) -> pl.Series:
@@ -224,19 +224,19 @@ def _is_index(column: pl.Series) -> bool:
 
 
 def _why_unusable(column: pl.Series) -> str | None:
-    """Return why a column is left alone; None if it is used."""
+    """Return why a column is excluded; None if it is used."""
     dtype = column.dtype
     if column.null_count() == len(column):
         return "has no value at all and stays empty"
     if dtype.is_numeric() or dtype in (pl.Boolean, pl.Date, pl.Datetime, pl.Duration):
         return None
     if dtype not in (pl.String, pl.Categorical, pl.Enum):
-        return f"holds {dtype}, which cannot be completed, and is left alone"
+        return f"holds {dtype}, which cannot be completed, and is excluded"
     count = without(column, UNKNOWN).drop_nulls().n_unique()
     if not count:
-        return f"holds no text but {' or '.join(UNKNOWN)}, and is left alone"
+        return f"holds no text but {' or '.join(UNKNOWN)}, and is excluded"
     if count > MOST_TEXTS:
-        return f"holds {count} different texts, more than {MOST_TEXTS}, and is left alone"
+        return f"holds {count} different texts, more than {MOST_TEXTS}, and is excluded"
     return None
 
 

@@ -19,6 +19,7 @@ from polycomplete.cli.session import Session, first_of
 from polycomplete.diagnostics import intrinsic_dimension
 from polycomplete.io.table import blanked
 from polycomplete.metrics import nrmse
+from polycomplete.report.findings import counted
 from polycomplete.scaling import ColumnScaler
 from polycomplete.tables.codecs import is_measured
 
@@ -221,7 +222,7 @@ def _kind(column: pl.Series) -> str:
         return "whole number" if column.dtype.is_integer() else "number"
     if column.dtype.is_temporal():
         return "date"
-    return "truth value" if column.dtype == pl.Boolean else "text"
+    return "boolean" if column.dtype == pl.Boolean else "text"
 
 
 def _holds(values: pl.Series) -> str:
@@ -263,12 +264,13 @@ def patterns(frame: pl.DataFrame, most: int = 5) -> list[Facts]:
 
 def shown_check(facts: Facts) -> list[Any]:
     """Return the result of ``check`` for people to read."""
+    size = f"{counted(facts['rows'], 'row')}, {counted(facts['columns'], 'column')}"
     head = (
-        f"{facts['input']}: {facts['rows']} rows, {facts['columns']} columns, "
+        f"{facts['input']}: {size}, "
         f"{len(facts['used_columns'])} of them used; {facts['missing']} of their cells "
         f"({facts['share']:.1%}) are missing."
     )
-    columns = _grid(["column", "kind"], ["missing", ""], "holds")
+    columns = _grid(["column", "kind"], ["missing", ""], "values")
     for one in facts["by_column"]:
         share = f"{one['share']:.1%}"
         columns.add_row(one["column"], one["kind"], str(one["missing"]), share, one["holds"])
@@ -280,7 +282,7 @@ def shown_check(facts: Facts) -> list[Any]:
 def _on_rows(facts: Facts) -> list[str]:
     """Return the lines on rows."""
     rows, dimension = facts["by_row"], facts["intrinsic_dimension"]
-    lines = [f"Rows: {rows['complete']} are complete, {rows['empty']} are empty."]
+    lines = [f"Rows: {rows['complete']} complete, {rows['empty']} empty."]
     if dimension is not None:
         lines.append(f"The rows seem to have {dimension:.1f} dimensions.")
     if rows["too_empty"]:

@@ -72,7 +72,8 @@ def refuse_taken(path: Path, force: bool) -> None:
         raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} into.")
     if path.exists() and not (force or _is_device(path)):
         raise FileExistsError(
-            f"{path} exists already; choose another name or --force (force=True)."
+            f"{path} exists already; choose another name or replace it with --force (in Python, "
+            "force=True)."
         )
 
 

@@ -87,9 +87,9 @@ def unknown(summary: dict[str, Any]) -> list[str]:
         "how certain each cell is": summary["uncertain_cells"],
         "which rows are determined by their observed cells": summary["undetermined_rows"],
     }
-    lacking = "; nor ".join(what for what, found in parts.items() if not found)
+    lacking = " or ".join(what for what, found in parts.items() if not found)
     notes = [] if summary["expected_error"] or summary["wrong_labels"] else [NOT_MEASURED]
-    return notes + [f"{summary['method']} does not tell {lacking}."] * bool(lacking)
+    return notes + [f"{summary['method']} does not say {lacking}."] * bool(lacking)
 
 
 def _counts(summary: dict[str, Any]) -> Found:
@@ -100,19 +100,21 @@ def _counts(summary: dict[str, Any]) -> Found:
     yield "note", f"{done} ({share}) by {method}{took}."
     alone = table["missing_where_left_alone"]
     if left := sum(alone.values()):
-        where = f"in columns that are left alone ({_listed(list(alone))})"
+        where = f"in excluded columns ({_listed(list(alone))})"
         yield "note", f"Still missing: {counted(left, 'cell')}, {where}."
     if stuck := table["still_missing"] - left:
         yield "warning", f"Still missing: {counted(stuck, 'cell')}, which {method} left."
     if odd := [column for column in summary["columns"] if column["unknown_labels"]]:
         count = counted(sum(column["unknown_labels"] for column in odd), "cell")
-        yield "note", f"Labels that the fit never saw stay as they are: {count} in {_named(odd)}."
+        yield "note", f"Labels that were not learned stay as they are: {count} in {_named(odd)}."
 
 
 def _trust(summary: dict[str, Any]) -> Found:
     if error := summary["expected_error"]:
         low, high = error["interval"]
-        ratio = f"{error['relative']:.2f} of that of filling in the mean ({low:.2f} to {high:.2f})"
+        ratio = (
+            f"{error['relative']:.2f} times that of filling in the mean ({low:.2f} to {high:.2f})"
+        )
         yield _level(high), f"Expected error: {ratio}."
     if wrong := summary["wrong_labels"]:
         low, high = wrong["interval"]

@@ -3,7 +3,7 @@
 This is the only module that tells kinds of columns apart. ``fit`` learns from the cells, ``encode``
 and ``decode`` convert cells to numbers and back, ``spread`` and ``gather`` convert numbers to a
 block of columns of the matrix and back. Blocks have equal weight: a number, time, ordered level or
-truth value becomes one column of standard deviation 1, or stays as it is for a method that scales
+boolean becomes one column of standard deviation 1, or stays as it is for a method that scales
 columns itself; a category becomes an indicator for each level, and these have variance 1 together.
 The block of a constant column has no columns.
 """
@@ -321,7 +321,7 @@ class Order(Column):
         if odd := sorted(str(level) for level in found - set(levels)):
             raise ValueError(
                 f"Column {self.name!r} holds {odd[0]!r}, which is not among the levels that "
-                f"column_types[{self.name!r}] gives ({len(odd)} such in all); add it."
+                f"column_types[{self.name!r}] gives ({len(odd)} in all); add it."
             )
 
     def suits(self, series: Any) -> bool:
@@ -341,9 +341,9 @@ class Order(Column):
         if len(odd) and handle_unknown == "error":
             raise ValueError(
                 f"Column {self.name!r} holds {keys[odd[0]]!r} in row "
-                f"{np.flatnonzero(present)[odd[0]]}, which did not occur when it was learned "
-                f'({len(odd)} such cells); correct it, or set handle_unknown="missing" to complete '
-                "such rows from their other columns."
+                f"{np.flatnonzero(present)[odd[0]]}, which did not occur in the fitted table "
+                f'({len(odd)} cells in all); correct it, or set handle_unknown="missing" to '
+                "complete such rows from their other columns."
             )
         return found
 
@@ -368,7 +368,7 @@ class Order(Column):
 
 
 class Category(Order):
-    """Unordered levels, completed by the most probable; of truth values the block is 0 or 1."""
+    """Unordered levels, completed by the most probable; of booleans the block is 0 or 1."""
 
     has_classes = True
 
@@ -410,7 +410,7 @@ class Category(Order):
         return self.calibration.apply(self.scores(block))
 
     def scores(self, block: np.ndarray) -> np.ndarray:
-        """Return the scores of the levels in a completed block; of truth values, false and true."""
+        """Return the scores of the levels in a completed block; of booleans, false and true."""
         numbers = self._numbers_of(block)
         return numbers if numbers.shape[1] > 1 else np.hstack([1 - numbers, numbers])
 
@@ -441,7 +441,7 @@ def codec_of(series: Any, wanted: Any = None, whole: bool = False, most: int = 5
     if len(codec.levels) > most:
         raise ValueError(
             f"Column {codec.name!r} has {len(codec.levels)} different levels, more than "
-            f"max_categories={most}; leave it alone by passthrough=[{codec.name!r}] if it "
+            f"max_categories={most}; exclude it by passthrough=[{codec.name!r}] if it "
             "identifies rows, group its rare levels, or raise max_categories."
         )
     return codec
@@ -453,7 +453,7 @@ def _kind_of(series: Any, present: np.ndarray, wanted: Any, whole: bool) -> str:
         if found == "mixed":
             raise TypeError(
                 f"Column {series.name!r} mixes numbers, text or other things; make it one dtype, "
-                f'or say column_types={{{series.name!r}: "categorical"}}.'
+                f'or set column_types={{{series.name!r}: "categorical"}}.'
             )
         values = frames.floats(series)[present] if whole and found == "numeric" else 0.5
         return "integer" if np.all(values == np.rint(values)) else found
@@ -488,7 +488,7 @@ def _found_kind(series: Any, present: np.ndarray) -> str:
         odd = f"Python objects of type {(types - set(BY_TYPE)).pop().__name__}"
     raise TypeError(
         f"Column {series.name!r} holds {odd}, which cannot be completed; convert it to numbers, "
-        f"text or dates, or leave it alone by passthrough=[{series.name!r}]."
+        f"text or dates, or exclude it by passthrough=[{series.name!r}]."
     )
 
 

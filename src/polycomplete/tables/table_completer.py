@@ -56,7 +56,7 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
     """Complete a table with columns of all kinds.
 
     The result has the library, dtypes, index and categories of the input, a pandas, polars or
-    pyarrow table. Only missing cells change. Numbers, truth values, categories, ordered categories,
+    pyarrow table. Only missing cells change. Numbers, booleans, categories, ordered categories,
     dates and durations become a matrix whose columns have equal weight, a completer completes it,
     and the result becomes cells again. The probabilities of categories are calibrated on held-out
     cells.
@@ -98,7 +98,7 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
     method_ : estimator or None
         The method, fitted to the matrix; None if nothing varies.
     proba_ : dict
-        From the name of each column of categories or truth values to the :class:`Probabilities` of
+        From the name of each column of categories or booleans to the :class:`Probabilities` of
         its missing cells.
     cell_std_ : dict or None
         From the name of each column of numbers, dates (in seconds), durations (in seconds) or
@@ -223,7 +223,7 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         Returns
         -------
         dict
-            From the name of each column of categories or truth values to the
+            From the name of each column of categories or booleans to the
             :class:`Probabilities` of its missing cells.
         """
         return self._missing_classes(*self._complete(X)[1:])
@@ -293,7 +293,7 @@ class TableCompleter(Reported, TransformerMixin, BaseEstimator):
         ]
         unused = [column.name for column in self.schema_ if not column.is_completed]
         if empty := [repr(name) for name in unused if name not in left]:
-            message = f"Columns without any present cell stay as they are: {', '.join(empty)}."
+            message = f"Columns without any observed cell stay empty: {', '.join(empty)}."
             warn(message, UserWarning)
         self.n_features_in_ = len(self.schema_)
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
@@ -466,9 +466,9 @@ def _check_names(setting: str, given: Any, known: list[Any]) -> None:
 def check_columns(known: list[Any], given: list[Any]) -> None:
     """Raise if a table does not have the columns of the one that was fitted."""
     for names, others, problem in (
-        (known, given, "of the fitted table is not there ({} such in all); add it, with missing "
+        (known, given, "of the fitted table is missing ({} in all); add it, with missing "
          "cells if nothing is known."),
-        (given, known, "was not in the fitted table ({} such in all); drop it."),
+        (given, known, "was not in the fitted table ({} in all); drop it."),
     ):  # fmt: skip
         if odd := [name for name in names if name not in others]:
             raise ValueError(f"Column {odd[0]!r} {problem.format(len(odd))}")
