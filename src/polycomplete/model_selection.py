@@ -225,8 +225,9 @@ def choice_of(
         chosen = min(indistinct(off, MOST))
     else:
         alike = {smoothing: off[smoothing] for smoothing in indistinct(off, ALL)}
-        best = indistinct(alike, MOST, CLEAR)
-        chosen = min(best, key=lambda s: abs(np.log(s / usual))) if usual else best[0]
+        left = indistinct(alike, MOST, CLEAR)
+        best = next(smoothing for smoothing in alike if smoothing in left)
+        chosen = min(left, key=lambda s: abs(np.log(s / usual))) if usual else best
     return Choice(chosen, off, completed)
 
 
