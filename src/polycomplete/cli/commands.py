@@ -188,7 +188,7 @@ def _complete_folder(job: Session, folder: str, save: str | None, **cluster: Any
 
 
 def apply_model(context: typer.Context, model: Model, table: Source) -> None:
-    """Complete new rows by a saved model, without refitting.
+    """Complete new rows with a saved model, without refitting.
 
     Each row is completed independently of the others. Columns that the model does
     not have are not changed.

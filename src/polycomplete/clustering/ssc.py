@@ -302,7 +302,8 @@ class SparseSubspaceClustering(Savable, ClusterMixin, BaseEstimator):
 class SubspaceClusterer(Savable, ClusterMixin, BaseEstimator):
     """Cluster points with missing entries by the subspaces on which they lie.
 
-    The completer fills the holes, and the clusterer clusters the completed points. Both are cloned.
+    The completer fills in the missing entries, and the clusterer clusters the completed points.
+    Both are cloned.
 
     Parameters
     ----------

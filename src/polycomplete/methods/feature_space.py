@@ -16,7 +16,7 @@ class NLMC(Completer):
     """Nonlinear matrix completion [1]_: the plain Schatten-p penalty in feature space.
 
     Minimizes R₁(φ(X̂)) = Σ σᵢᵖ(φ(X̂)) = Tr(𝒦(X̂)^(p/2)), eqs. (9) and (12) of [2]_, over the missing
-    entries: :class:`PMC` without weights. What is not described here is as there.
+    entries: :class:`PMC` without weights. Everything else is as there.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ class VMC(Completer):
 
     The Schatten-½ penalty of all monomials up to a degree [1]_, minimized under a decreasing
     smoothing: R₁, eq. (9) of [2]_, with a polynomial kernel. VMC-2 and VMC-3 there have degree 2
-    and 3. By default, ``solver`` is ``Exact(blend=False)``; what is not described here is as in
+    and 3. By default, ``solver`` is ``Exact(blend=False)``; everything else is as in
     :class:`PMC`.
 
     Parameters

@@ -119,7 +119,7 @@ def _by_adam(make: Callable[..., Any], **adam: Any) -> Callable[..., Any]:
     return made
 
 
-#: What the code of the paper's authors does otherwise than the paper.
+#: How the code of the paper's authors differs from the paper.
 AUTHORS = {"init": "row-column", "correct_bias": False}
 AUTHORS_DATA = {"kernel": RBF(unit="zero-filled"), "smoothing": 1e-7}
 SKIP = {"weights": "skip", "s": "columns"}

@@ -1,7 +1,7 @@
 """Low-rank completion by nuclear norm, with observed entries fitted exactly or approximately.
 
-Both solvers repeat one step: fill the holes with the low-rank matrix L, then soft-threshold the
-singular values. :class:`SoftImpute` lowers the threshold from stage to stage.
+Both solvers repeat one step: fill the missing entries with the low-rank matrix L, then
+soft-threshold the singular values. :class:`SoftImpute` lowers the threshold from stage to stage.
 :class:`AugmentedLagrangian` keeps it and adds multipliers to the observed entries until L fits
 them.
 """
@@ -30,9 +30,9 @@ SPARE = 10
 class AugmentedLagrangian(PathSolver):
     """Minimize ‖L‖_* subject to L = X on the observed entries.
 
-    The inexact augmented Lagrangian (ADMM): fill the holes, shrink the singular values, update the
-    multipliers. The step size balances the two residuals in the first iterations and is then kept,
-    so that the run converges; with a step size that keeps growing it would stop too early.
+    The inexact augmented Lagrangian (ADMM): fill the missing entries, shrink the singular values,
+    update the multipliers. The step size balances the two residuals in the first iterations and is
+    then kept, so that the run converges; with a growing step size it would stop too early.
 
     Parameters
     ----------
@@ -95,8 +95,8 @@ class AugmentedLagrangian(PathSolver):
 class SoftImpute(PathSolver):
     """Minimize ½ ‖L − X‖² over the observed entries + λ ‖L‖_*, for decreasing λ.
 
-    Each iteration fills the holes with L and soft-thresholds all singular values by λ, which never
-    raises the objective. Each stage is a warm start for the next.
+    Each iteration fills the missing entries with L and soft-thresholds all singular values by λ,
+    which never raises the objective. Each stage is a warm start for the next.
 
     Parameters
     ----------

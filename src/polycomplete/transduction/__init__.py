@@ -1,4 +1,4 @@
-"""Labels are one more column with holes: complete them along with the features."""
+"""Labels are one more column with missing entries: complete them along with the features."""
 
 from polycomplete.transduction.classifier import TransductiveClassifier
 from polycomplete.transduction.regressor import TransductiveRegressor

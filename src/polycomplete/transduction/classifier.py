@@ -1,4 +1,4 @@
-"""Classification by completion: indicators of the classes are columns with holes."""
+"""Classification by completion: indicators of the classes are columns with missing entries."""
 
 from __future__ import annotations
 

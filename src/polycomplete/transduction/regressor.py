@@ -1,4 +1,4 @@
-"""Regression by completion: the target is a column with holes."""
+"""Regression by completion: the target is a column with missing entries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
     """Predict a number for rows with missing features by completing [features, number].
 
     Missing features and missing numbers are completed together; both are standardized by their
-    observed entries. What is not described here is as in :class:`TransductiveClassifier`, with
+    observed entries. Everything else is as in :class:`TransductiveClassifier`, with
     numbers for labels.
 
     Parameters
