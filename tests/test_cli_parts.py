@@ -202,6 +202,22 @@ def test_a_decimal_comma_is_noticed(run, tmp_path):
     assert (tmp_path / "b.csv").read_text() == "a;b\n1,5;2\n2,5;3\n2;4\n"
 
 
+def test_a_text_among_numbers_is_noticed(run, tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n,no data\n3,4\n5,\n6,7\n")
+    done = run("complete", "a.csv", "--method", "mean")
+    said = "column 'b' is taken for text because of 'no data'; if that stands for a missing cell, "
+    assert said + "add --missing 'no data'." in done.stderr
+    done = run("complete", "a.csv", "--method", "mean", "--missing", "no data", "-o", "b.csv")
+    assert (done.exit_code, done.stderr.count("taken for text")) == (0, 0)
+
+
+def test_nothing_to_compare_is_said(run, tmp_path):
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    done = run("compare", "a.csv")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "a.csv has too few observed cells to hold some out and compare methods" in done.stderr
+
+
 def test_apply_takes_columns_as_the_model_knows_them(run, tmp_path):
     rows = "".join(f"{i},{'1' if i < 15 else '2x'}\n" for i in range(30))
     (tmp_path / "a.csv").write_text("x,kind\n" + rows)
@@ -260,7 +276,7 @@ def test_what_people_type_for_nothing_is_not_filled_in(run, tmp_path):
     assert (facts["completed"], facts["still_missing"]) == (5, 0)
     assert facts["read_as_missing"] == {"-": 2, "None": 1, ".": 1}
     assert "read as missing: '-' (2), 'None' (1), '.' (1); in x, y, kind" in done.stderr
-    assert "nothing is completed by 'unknown'; such cells (3) stay" in done.stderr
+    assert "no cell is completed with 'unknown', and such cells (3) are kept" in done.stderr
     found = pl.read_csv(tmp_path / "a-complete.csv")
     assert found["x"].dtype.is_numeric()
     assert found["kind"].to_list()[:2] == ["a", "unknown"]

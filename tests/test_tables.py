@@ -510,6 +510,12 @@ def test_bad_tables(frame, kind, message):
         TableCompleter(LRMC()).fit(frame)
 
 
+@pytest.mark.parametrize("method", ["pmc-w", LRMC])
+def test_a_method_must_be_an_estimator(method):
+    with pytest.raises(TypeError, match=r"An estimator object is needed.*PMC\(\).*, got "):
+        TableCompleter(method).fit(FRAME)
+
+
 BAD_SETTINGS = {
     "unknown id": ({"passthrough": ["z"]}, "passthrough names column 'z'.*are 'x', 'k'"),
     "unknown kind": ({"column_types": {"z": "numeric"}}, "column_types names column 'z'"),

@@ -435,6 +435,11 @@ class BaseCompleter(Reported, OneToOneFeatureMixin, TransformerMixin, BaseEstima
 
 def prepared(estimator: Any, seed: int | None, verbose: int = 0) -> Any:
     """Return a clone of an estimator, seeded unless it has a seed of its own."""
+    if isinstance(estimator, str | type):
+        raise TypeError(
+            f"An estimator object is needed here, such as PMC() or polycomplete.methods.get("
+            f"'pmc-w'), got {estimator!r}."
+        )
     estimator = clone(estimator)
     params = estimator.get_params(deep=False)
     if seed is not None and params.get("random_state", seed) is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
@@ -119,6 +120,11 @@ class Session:
             used.append(column.name)
             if _has_commas(column):
                 self.note(f"column {column.name!r} is taken for text; is --decimal , missing?")
+            elif odd := _odd_text(column):
+                self.note(
+                    f"column {column.name!r} is taken for text because of {odd!r}; if that stands "
+                    f"for a missing cell, add --missing {shlex.quote(odd)}."
+                )
         if not used:
             raise CommandError(f"{self.table.name} has no column that can be completed.")
         return used
@@ -160,8 +166,8 @@ class Session:
                 texts = column.filter(less.is_null()).drop_nulls().str.strip_chars()
                 words = " or ".join(map(repr, sorted(set(texts))))
                 self.note(
-                    f"column {column.name!r}: nothing is completed by {words}; such cells ({stay}) "
-                    "stay as they are."
+                    f"column {column.name!r}: no cell is completed with {words}, and such cells "
+                    f"({stay}) are kept; --missing TEXT completes them too."
                 )
         return frame.with_columns(known).with_columns(decimal().cast(pl.Float64))
 
@@ -246,6 +252,15 @@ def _has_commas(column: pl.Series) -> bool:
         return False
     cells = without(column, UNKNOWN).drop_nulls().str
     return bool(cells.contains(r"^\s*[+-]?\d+(,\d+)?\s*$").all() and cells.contains(",").any())
+
+
+def _odd_text(column: pl.Series) -> str | None:
+    """Return the one text in a column that otherwise holds numbers; None if it has no such text."""
+    if column.dtype != pl.String:
+        return None
+    cells = without(column, UNKNOWN).drop_nulls().str.strip_chars()
+    odd = cells.filter(cells.cast(pl.Float64, strict=False).is_null())
+    return str(odd[0]) if odd.n_unique() == 1 and 2 * len(odd) < len(cells) else None
 
 
 def _beside(source: str, word: str) -> str:
