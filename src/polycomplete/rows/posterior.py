@@ -70,8 +70,8 @@ class Minima:
     """Minima of the energy, one for each pair of a row and one of its starts.
 
     ``of`` is the row of each pair, ``table`` (n, k) the index of the pair of each row and start (−1
-    for none); ``rows`` and ``energy`` are the minima, ``height`` is U, ``heat`` is T_near. ``joint``
-    has the jointly completed rows, if any, and ``cost`` their energy above that of their minimum.
+    for none); ``rows`` and ``energy`` are the minima, ``height`` is U, ``heat`` is T_near. Jointly
+    completed rows, if any, are ``joint``; ``cost`` is their energy above that of their minimum.
     """
 
     of: Array
