@@ -41,6 +41,8 @@ WELL = 0.05
 COVERED = 0.9
 #: Largest error that counts, in units of a column's spread: how far a diverged row went is chance.
 LOST = 3.0
+#: Data are noisy if the lowest error is above this.
+ROUGH = LOST / 10
 #: Maximum number of rows to calibrate deviations on.
 JUDGED = 5 * ENOUGH
 #: If the spreads of the columns differ by less than this factor, no scale needs to be chosen.
@@ -106,8 +108,8 @@ class Choice:
 
     @property
     def rough(self) -> bool:
-        """Whether noise sets the error, so that many smoothings are about as good."""
-        return not _quiet(self.off)
+        """Whether noise seems to dominate the error, so that many smoothings are about as good."""
+        return self.error > ROUGH
 
 
 class HeldOut(NamedTuple):

@@ -35,9 +35,7 @@ from polycomplete.rows.steps import (
 )
 
 STARTS = 10  # number of neighbors to start from
-#: Rows with a deviation below this, in spreads, are determined: five of six errors of a Gaussian
-#: with this deviation are below half a spread.
-DETERMINED = 0.36
+DETERMINED = 0.36  # deviation, in spreads, below which five of six errors are below half a spread
 STEPS = (3, 2, 3)  # Levenberg–Marquardt steps; converged rows are dropped in between
 GAIN = 0.01  # smaller differences of the energy, relative to T, are ignored
 PRIOR = 2.0  # width of the prior around the starts, and largest deviation, in spreads
@@ -72,9 +70,8 @@ class Minima:
     """Minima of the energy, one for each pair of a row and one of its starts.
 
     ``of`` is the row of each pair, ``table`` (n, k) the index of the pair of each row and start (−1
-    for none); ``rows`` and ``energy`` are the minima, ``height`` is U. ``joint`` has the jointly
-    completed rows, if any, and ``cost`` the excess of their energy over that of their own minimum.
-    ``heat`` is the energy that is usual near each row.
+    for none); ``rows`` and ``energy`` are the minima, ``height`` is U, ``heat`` is T_near. Jointly
+    completed rows, if any, are ``joint``; ``cost`` is their energy above that of their minimum.
     """
 
     of: Array
@@ -356,7 +353,7 @@ class Posterior:
         U = xp.where(xp.stack(kept, axis=1), U, xp.inf)
         V = xp.where(xp.isfinite(U), xp.reshape(xp.take(found.energy, flat), table.shape), xp.inf)
         U, V = ((A - xp.min(A, axis=1)[:, None]) / temperature[:, None] for A in (U, V))
-        # The mean of equal numbers may differ in the last bit; observed entries must not change.
+        # The mean of equal numbers may differ in the last bit.
         mean = x[:, 0, :] + xp.sum(_shares(xp.exp(-U)) * (x - x[:, :1, :]), axis=1)
         # For deviations, neither the prior nor a small factor rules out a minimum of about the
         # same energy: calibration says nothing about the distance between minima.
@@ -366,8 +363,7 @@ class Posterior:
     def _same(self, x: Array, y: Array, variance: Array, count: Array) -> Array:
         """Return which minima x count as y: those within its deviation if that determines the row.
 
-        Otherwise only those where y is, as far as it has converged: the mean of several minima of a
-        noisy surface is closer to the truth than any of them.
+        Otherwise those where y is: the mean of several minima is closer to the truth than any one.
         """
         xp = array_namespace(x)
         determined = xp.sum(variance / self.spread**2, axis=1) < DETERMINED**2 * count
