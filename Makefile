@@ -25,7 +25,7 @@ $(VENV)/.ready: pyproject.toml
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(VENV)/.ready  ## Complete digits with half of their pixels gone; table, picture and report in out/
+demo: $(VENV)/.ready  ## Complete digits with half of their pixels missing; table, picture and report in out/
 	$(PY) examples/digits.py --out $(OUT)/demo
 
 docs: $(VENV)/.ready  ## The documentation, warnings as errors: out/docs/index.html
@@ -83,17 +83,17 @@ bench-recovery: $(VENV)/.ready  ## What the landmark solver recovers, with targe
 bench-scale: $(VENV)/.ready  ## Growth with the rows, arithmetic, new rows, peers
 	$(PY) -m benchmarks.bench_scale --out $(OUT)/benchmarks --picture docs/scale.png
 
-bench-wide: $(VENV)/.ready  ## Pictures of 784 pixels, half of them lost, against low-rank completion
+bench-wide: $(VENV)/.ready  ## Pictures of 784 pixels, half of them missing, against low-rank completion
 	$(PY) -m benchmarks.bench_wide --out $(OUT)/benchmarks --picture docs/wide.png
 
-bench-dask: $(VENV)/.ready  ## Five million rows from Parquet to Parquet by one and two workers
+bench-dask: $(VENV)/.ready  ## Five million rows from Parquet to Parquet with one and two workers
 	$(PY) -m benchmarks.bench_dask --out $(OUT)/benchmarks
 
 # On a machine with a GPU and a build of PyTorch for it.
 bench-gpu: $(VENV)/.ready  ## Ten million rows on a GPU: the same answer, growth, time by stage
 	$(PY) -m benchmarks.bench_gpu --out $(OUT)/benchmarks
 
-bench-subspaces: $(VENV)/.ready  ## Unions of subspaces: VMC and LADMC on their home ground
+bench-subspaces: $(VENV)/.ready  ## Unions of subspaces: VMC and LADMC
 	$(PY) -m benchmarks.bench_subspaces --out $(OUT)/benchmarks --jobs $(JOBS)
 
 # A quarter of an hour; `make bench-hopkins QUICK=` runs everything, and takes days.
@@ -106,7 +106,7 @@ bench-hopkins: $(VENV)/.ready  ## Motion segmentation with missing entries
 bench-table1: $(VENV)/.ready  ## Classification with missing features: the paper's Table 1
 	$(PY) -m benchmarks.bench_table1 --out $(OUT)/table1 --jobs $(JOBS) $(if $(FULL),--full)
 
-bench-dermatology: $(VENV)/.ready  ## Its smallest table by twenty trials, and what peers reach who know more
+bench-dermatology: $(VENV)/.ready  ## The smallest dataset of Table 1: twenty trials, and two methods that know more
 	$(PY) -m benchmarks.bench_table1 --data Dermatology --methods polycomplete --whole --trials 20 \
 	  --out $(OUT)/dermatology --jobs $(JOBS)
 	$(PY) -m benchmarks.bench_dermatology --out $(OUT)/benchmarks

@@ -25,7 +25,7 @@ ROWS, COLUMNS, SHOWN, HOLES = 460, 4, 22, [2, 3]  # that row is shown, with thes
 KEPT = 60  # the first rows are not learned from
 STARTS = ((0.0, 0.0), (0.4, 0.2))  # of the missing two,
 SMOOTHINGS = (1e-1, 1e-3, 1e-5)  # relative to k(x, x) = 1 and to a sum over rows
-COLOURS = ("#E69F00", "#0072B2", "#009E73")  # Okabe and Ito: told apart by everyone
+COLORS = ("#E69F00", "#0072B2", "#009E73")  # Okabe and Ito: told apart by everyone
 STYLES = ("-", "--", "-.")
 LANDMARKS, STEPS = 100, 12
 
@@ -55,9 +55,9 @@ def along(energy: RowEnergy, row: np.ndarray, holes: list[int], values: np.ndarr
 def one_missing(ax: Axes, energies: list[RowEnergy], row: np.ndarray, hole: int) -> None:
     """Draw the energy against one missing entry."""
     t = row[hole] + np.linspace(-4, 4, 1601)
-    for energy, smoothing, colour, style in zip(energies, SMOOTHINGS, COLOURS, STYLES, strict=True):
+    for energy, smoothing, color, style in zip(energies, SMOOTHINGS, COLORS, STYLES, strict=True):
         E = along(energy, row, [hole], t[:, None])
-        ax.semilogy(t, E, style, color=colour, lw=2, label=f"smoothing {power(smoothing)}")
+        ax.semilogy(t, E, style, color=color, lw=2, label=f"smoothing {power(smoothing)}")
     ax.axvline(row[hole], color="k", lw=1, ls=":", label="truth")
     ax.set(xlabel="value in the third column", ylabel="energy E of the row")
     ax.set_title("one entry missing")

@@ -22,7 +22,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from tests.browser.browser import chromium, look, screenshot  # noqa: E402
 
-#: name: screen, colours, what is shown of it (pixels), how wide it gets
+#: name: screen, colors, what is shown of it (pixels), how wide it gets
 VIEWS = {
     "desktop": ("desktop", "light", (1280, 2280), 900),
     "phone": ("phone", "dark", (780, 3789), 330),

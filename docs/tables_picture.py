@@ -56,7 +56,7 @@ def most_frequent(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def knn_on_codes(frame: pd.DataFrame) -> pd.DataFrame:
-    """Fill in by nearest neighbours of standardised numbers, levels numbered by the alphabet."""
+    """Fill in by nearest neighbors of standardized numbers, levels numbered by the alphabet."""
     levels = {name: sorted(frame[name].dropna().unique()) for name in frame if is_text(frame[name])}
     codes = frame.copy()
     for name, known in levels.items():
@@ -138,7 +138,7 @@ def draw_table(ax: plt.Axes, missing: float, count: int = 12) -> None:
     rows = rows[:: len(rows) // count][:count]
     likely = {name: dict(zip(p.rows, p.values.max(axis=1), strict=True))
               for name, p in completer.proba_.items()}  # fmt: skip
-    cells, colours = [], []
+    cells, colors = [], []
     for row in rows:
         line, paint = [], []
         for name in truth:
@@ -154,9 +154,9 @@ def draw_table(ax: plt.Axes, missing: float, count: int = 12) -> None:
                 paint.append("#c6dbef")
             line.append(text)
         cells.append(line)
-        colours.append(paint)
+        colors.append(paint)
     ax.axis("off")
-    drawn = ax.table(cells, colours, colLabels=list(truth), loc="center", cellLoc="center")
+    drawn = ax.table(cells, colors, colLabels=list(truth), loc="center", cellLoc="center")
     drawn.auto_set_font_size(False)
     drawn.set_fontsize(8)
     drawn.scale(1, 1.35)

@@ -2,7 +2,7 @@
 
 python examples/curve.py [--out out/gallery/curve.png]
 
-Grey is the curve, dots are the completed rows. It takes a few seconds.
+Gray is the curve, dots are the completed rows. It takes a few seconds.
 """
 
 from __future__ import annotations

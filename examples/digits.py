@@ -49,7 +49,7 @@ def complete(name: str, method: Any, given: Any, X: np.ndarray, mask: np.ndarray
 
 
 def picture(X: np.ndarray, mask: np.ndarray, completed: np.ndarray, path: Path) -> None:
-    """Draw twelve digits: with holes, completed, as they were."""
+    """Draw twelve digits: incomplete, completed, as they were."""
     panels = {"half the pixels": masks.apply(X, mask), "completed": completed, "truth": X}
     colors = mpl.colormaps["gray_r"].with_extremes(bad="#f4a582")
     figure, axes = plt.subplots(3, 12, figsize=(9.6, 2.9), layout="constrained")

@@ -1,4 +1,4 @@
-"""Write flowers.csv, the table of the command-line guide: Fisher's irises with holes.
+"""Write flowers.csv, the table of the command-line guide: Fisher's irises with missing cells.
 
 150 flowers, four lengths and a name each; one cell in six is missing, and three names in ten.
 """

@@ -1,8 +1,8 @@
-"""How sure is a completed cell? The estimated deviation against what was really missed.
+"""How sure is a completed cell? The estimated deviation against the actual error.
 
 python examples/how_sure.py [--out out/gallery/how_sure.png]
 
-Three tables of scikit-learn with 30 % of their cells hidden; below the line are errors that are
+Three tables of scikit-learn with 30 % of their cells held out; below the line are errors that are
 smaller than the estimated deviation, below the dotted one those within two.
 """
 

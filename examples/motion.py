@@ -1,4 +1,4 @@
-"""Motion capture with lost channels: joint angles over time, completed, and the truth.
+"""Motion capture with missing channels: joint angles over time, completed, and the truth.
 
     python examples/motion.py [--missing 0.5] [--out out/gallery/motion.png]
 

@@ -1,8 +1,9 @@
-"""Find rows that do not fit: measurements with a faulty entry, among rows with holes.
+"""Find rows that do not fit: measurements with a faulty entry, among incomplete rows.
 
 python examples/outliers.py [--out out/gallery/outliers.png]
 
-The surface is learned from rows with holes; new rows have holes too, and one in ten a fault.
+The surface is learned from incomplete rows; new rows are incomplete too, and one in ten has a
+faulty entry.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Complete a folder of Parquet files with two worker processes.
 
-Writes 20 000 rows with holes into eight files and completes them. Takes half a minute.
+Writes 20 000 incomplete rows into eight files and completes them. Takes half a minute.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from polycomplete.dask import complete_parquet
 
 
 def write(X: np.ndarray, mask: np.ndarray, folder: Path) -> None:
-    """Write rows with holes into eight files."""
+    """Write incomplete rows into eight files."""
     folder.mkdir()
     frame = pd.DataFrame(masks.apply(X, mask)).add_prefix("x")
     for number, rows in enumerate(np.array_split(np.arange(len(X)), 8)):

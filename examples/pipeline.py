@@ -1,4 +1,4 @@
-"""Accuracy of a classifier whose features have holes, by what fills them in.
+"""Accuracy of a classifier with missing features, by imputer.
 
 python examples/pipeline.py [--out out/gallery/pipeline.png]
 

@@ -27,7 +27,7 @@ class Complete:
 
 
 def main(folder: Path) -> None:
-    """Write rows with holes, learn, complete them with Ray, compare."""
+    """Write incomplete rows, learn, complete them with Ray, compare."""
     X = datasets.make_polynomial_manifold(1200, 6, random_state=0)
     X = masks.apply(X, masks.uniform(X.shape, 0.7, random_state=0))
     frame = pd.DataFrame(X, columns=NAMES).assign(number=np.arange(1200))

@@ -33,7 +33,7 @@ class Completer(BlockCompleter):
     Columns without any observed entry are dropped (or kept as zeros); constant columns are filled
     with their constant; rows without any observed entry get the column means. All other entries are
     completed jointly by ``fit``, and each row independently by ``transform``. ``transform``
-    completes training rows anew, given all fitted rows including themselves: on data that fit a
+    completes training rows again, given all fitted rows including themselves: on data that fit a
     surface, the result agrees with ``fit_transform`` up to 1 % of a column's spread for rows that
     are determined; on noisy tables with many good completions, it may differ by a few tenths.
 
@@ -90,7 +90,7 @@ class Completer(BlockCompleter):
     cell_std_ : ndarray of shape (n_samples, n_features)
         Estimated standard deviation of each completed cell, 0 where observed: that of the row's
         posterior, calibrated so that 90 % of held-out entries are within 1.645 of them. In very
-        wide rows it is the same for all holes, in units of the scaled columns. NaN in columns
+        wide rows it is the same for all cells, in units of the scaled columns. NaN in columns
         without any observed entry.
     scale_ : str or None
         The scaling used.
