@@ -114,3 +114,5 @@ def test_row_notes_name_rows_without_and_with_too_few_entries(fitted):
 def test_row_notes_without_a_surface_still_name_empty_rows():
     X = np.array([[1.0, 2.0], [np.nan, np.nan], [1.0, 2.0]])
     assert list(row_notes(PMC().fit(X), ~np.isnan(X))) == [1]
+    with pytest.raises(ValueError, match=r"mask must be boolean.*~np\.isnan\(X\)"):
+        row_notes(PMC().fit(X), X)

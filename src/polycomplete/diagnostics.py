@@ -15,6 +15,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from polycomplete._optional import need
+from polycomplete.masks import as_mask
 from polycomplete.methods.base import Scaled
 from polycomplete.methods.completer import Completer
 from polycomplete.report.columns import BINS, Cells, cells_of, columns_of
@@ -194,7 +195,7 @@ def row_notes(completer: Completer, mask: np.ndarray) -> dict[int, str]:
     >>> notes[5]
     'no observed entry: filled with the column means'
     """
-    counts = np.asarray(mask).sum(axis=1)
+    counts = as_mask(mask).sum(axis=1)
     empty = np.flatnonzero(counts == 0).tolist()
     notes = dict.fromkeys(empty, "no observed entry: filled with the column means")
     if completer.model_ is None:

@@ -371,7 +371,8 @@ def as_mask(mask: ArrayLike, shape: tuple[int, ...] | None = None) -> Mask:
     mask = np.asarray(mask)
     if mask.dtype != np.bool_:
         raise ValueError(
-            f"mask must be boolean, True where observed, not {mask.dtype}; use mask.astype(bool)."
+            f"mask must be boolean, True where observed, not {mask.dtype}; use "
+            "mask.astype(bool), or ~np.isnan(X) of incomplete data X."
         )
     if mask.ndim != 2 or (shape is not None and mask.shape != shape):
         wanted = "a matrix" if shape is None else f"the shape {shape} of X"

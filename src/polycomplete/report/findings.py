@@ -145,7 +145,7 @@ def _columns(summary: dict[str, Any]) -> Found:
     if mostly := [column for column in columns if MOSTLY < column["missing_share"] < 1]:
         yield "note", f"More than {MOSTLY:.0%} of the cells are missing in {_named(mostly)}."
     badly = [column for column in columns if column["expected_error"].get("relative", 0) > BADLY]
-    if badly := [column for column in badly if column not in usual]:
+    if badly := [column for column in badly if column not in usual and column["missing"]]:
         how = "hardly better than by the mean or the most frequent value"
         yield "warning", f"Held-out cells were completed {how} in {_named(badly)}."
     if run and not run["converged"]:
