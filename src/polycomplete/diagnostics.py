@@ -195,9 +195,8 @@ def row_notes(completer: Completer, mask: np.ndarray) -> dict[int, str]:
     >>> notes[5]
     'no observed entry: filled with the column means'
     """
-    counts = as_mask(mask).sum(axis=1)
-    empty = np.flatnonzero(counts == 0).tolist()
-    notes = dict.fromkeys(empty, "no observed entry: filled with the column means")
+    counts, why = as_mask(mask).sum(axis=1), "no observed entry: filled with the column means"
+    notes = dict.fromkeys(np.flatnonzero(counts == 0).tolist(), why)
     if completer.model_ is None:
         return notes
     rows = np.unique(completer.model_.rows, axis=0)
