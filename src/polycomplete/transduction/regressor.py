@@ -28,7 +28,12 @@ class TransductiveRegressor(RegressorMixin, BaseTransducer):
         the width of a kernel of None or ``RBF()`` are chosen on held-out numbers; an estimator
         without a path of smoothings, such as one with :class:`~polycomplete.AdamPlus`, keeps its
         own smoothing.
-    label_weight, n_members, learn_from : str, float or int, default="auto"
+    label_weight : "auto" or float, default="auto"
+        Weight of the number relative to a feature.
+    n_members : "auto" or int, default="auto"
+        How many settings that cannot be told apart are averaged.
+    learn_from : {"auto", "all", "labeled"}, default="auto"
+        The rows to learn from.
     max_samples : int, default=3000
     random_state : int, RandomState or None, default=None
     verbose : int, default=0
