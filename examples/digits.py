@@ -1,6 +1,6 @@
 """Complete handwritten digits with half of their pixels missing.
 
-    python examples/digits.py [--rows 300] [--out out/demo]
+    python examples/digits.py [--rows 500] [--out out/demo]
 
 takes scikit-learn's bundled digits, removes half of the pixels at random, completes them with PMC
 and with three imputers of scikit-learn, and writes
@@ -65,7 +65,7 @@ def picture(X: np.ndarray, mask: np.ndarray, completed: np.ndarray, path: Path) 
 def main() -> None:
     """Run it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=300, help="how many of the 1797 images")
+    parser.add_argument("--rows", type=int, default=500, help="how many of the 1797 images")
     parser.add_argument("--out", type=Path, default=Path("out/demo"))
     args = parser.parse_args()
     X = load_digits().data[: args.rows]
